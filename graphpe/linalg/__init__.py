@@ -1,0 +1,25 @@
+"""Operators, eigenpairs and walks of graphs: pure functions on tensors and sparse matrices."""
+
+from __future__ import annotations
+
+from graphpe.linalg.eigh import canonical_signs, eigh, laplacian_eigenpairs
+from graphpe.linalg.laplacian import (
+    Normalization,
+    degree,
+    laplacian,
+    transition_matrix,
+    without_self_loops,
+)
+from graphpe.linalg.walks import return_probabilities
+
+__all__ = [
+    "Normalization",
+    "canonical_signs",
+    "degree",
+    "eigh",
+    "laplacian",
+    "laplacian_eigenpairs",
+    "return_probabilities",
+    "transition_matrix",
+    "without_self_loops",
+]

@@ -1,0 +1,132 @@
+"""Eigenpairs of a stack of graphs of equal size, and the sign convention of eigenvectors."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from graphpe.linalg.laplacian import (
+    Normalization,
+    check_finite,
+    check_normalization,
+    degree,
+    laplacian,
+    without_self_loops,
+)
+
+# Entries of a column within this relative distance of the largest modulus count as tied with it.
+_TIE_TOLERANCE = 1e-6
+
+
+def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and orthonormal eigenvectors of a stack of symmetric or Hermitian matrices.
+
+    The result of one matrix has the same bytes whatever else is in the stack. On CUDA every
+    decomposition is checked and the wrong ones are computed again on the CPU, because batched
+    solvers there have returned non-orthonormal vectors without an error (pytorch#192483).
+
+    Args:
+        matrix: ``[b, n, n]``, computed in float64 or complex128; b and n may be 0.
+
+    Returns:
+        Values ``[b, n]``, ascending, float64, and vectors ``[b, n, n]``, one per column.
+
+    Raises:
+        ValueError: If an entry is not finite; names the position in the stack.
+    """
+    matrix = matrix.to(torch.complex128 if matrix.is_complex() else torch.float64)
+    check_finite(matrix)
+    return _verified_eigh(matrix) if matrix.is_cuda else torch.linalg.eigh(matrix)
+
+
+def laplacian_eigenpairs(
+    adjacency: Tensor, normalization: Normalization = "sym"
+) -> tuple[Tensor, Tensor]:
+    """All eigenpairs of the Laplacian of each graph of a stack, self-loops removed.
+
+    For ``"none"`` and ``"sym"`` the vectors are orthonormal. For ``"rw"`` they are D^{-1/2} u_j,
+    u_j the eigenvectors of L_sym, each scaled to unit L2 norm (an isolated node has D = 1 here, so
+    that its own vector survives).
+
+    Args:
+        adjacency: ``[b, n, n]`` float64, symmetric, finite, non-negative.
+        normalization: ``"none"``, ``"sym"`` or ``"rw"``.
+
+    Returns:
+        Values ``[b, n]``, ascending, none negative, and vectors ``[b, n, n]``, one per column.
+        Signs, and bases of repeated eigenvalues, are the solver's: see :func:`canonical_signs`.
+
+    Raises:
+        ValueError: If ``normalization`` is unknown or an entry is not finite.
+    """
+    check_normalization(normalization)
+    values, vectors = eigh(laplacian(adjacency, "none" if normalization == "none" else "sym"))
+    values = values.clamp_min(0.0)  # a Laplacian has no negative eigenvalue: these are rounding
+    if normalization == "rw":
+        degrees = degree(without_self_loops(adjacency))
+        vectors = vectors / torch.where(degrees > 0, degrees, 1.0).sqrt().unsqueeze(-1)
+        vectors = vectors / vectors.mT.contiguous().norm(dim=-1).unsqueeze(-2)
+    return values, vectors
+
+
+def canonical_signs(vectors: Tensor) -> Tensor:
+    """Flips columns so that the entry of largest modulus is positive.
+
+    Entries tie when their moduli are equal to within 1e-6, as ±a often do on a graph with a
+    symmetry. Ties are settled by, in turn, the sign of the majority of the tied entries, the sign
+    of the sum of cubes of the column, and the first tied node. Only this last rule depends on the
+    order of the nodes; it is reached when a symmetry of the graph turns the column into its
+    negative, so that no rule could tell them apart.
+
+    Args:
+        vectors: ``[b, n, k]``, real.
+
+    Returns:
+        ``[b, n, k]``; zero columns stay zero.
+    """
+    if vectors.numel() == 0:
+        return vectors
+    columns = vectors.mT.contiguous()  # [b, k, n]: the sums below run over contiguous memory
+    modulus = columns.abs()
+    largest = modulus.amax(-1, keepdim=True)
+    tied = modulus >= largest * (1.0 - _TIE_TOLERANCE)
+    majority = torch.where(tied, columns.sign(), 0.0).sum(-1).sign()
+
+    cubes = (columns / torch.where(largest > 0, largest, 1.0)).pow(3)
+    skewness = cubes.sum(-1)
+    is_skew = skewness.abs() > _TIE_TOLERANCE * cubes.abs().sum(-1)
+
+    first_tied = tied.to(torch.uint8).argmax(-1, keepdim=True)
+    sign = columns.gather(-1, first_tied).squeeze(-1).sign()
+    sign = torch.where(is_skew, skewness.sign(), sign)
+    sign = torch.where(majority != 0, majority, sign)
+    return vectors * torch.where(sign != 0, sign, 1.0).unsqueeze(-2)
+
+
+def _verified_eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """``torch.linalg.eigh`` whose wrong results, and whose errors, are made good on the CPU."""
+    try:
+        values, vectors = torch.linalg.eigh(matrix)
+    except torch.linalg.LinAlgError:
+        values, vectors = torch.linalg.eigh(matrix.cpu())
+        return values.to(matrix.device), vectors.to(matrix.device)
+    wrong = _wrong_decompositions(matrix, values, vectors).nonzero().squeeze(-1)
+    if len(wrong) > 0:
+        right_values, right_vectors = torch.linalg.eigh(matrix[wrong].cpu())
+        values[wrong] = right_values.to(matrix.device)
+        vectors[wrong] = right_vectors.to(matrix.device)
+    return values, vectors
+
+
+def _wrong_decompositions(matrix: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+    """``[b]`` bool: where V^H V ≠ I or M V ≠ V diag(λ) beyond rounding."""
+    n = matrix.shape[-1]
+    if matrix.numel() == 0:
+        return torch.zeros(len(matrix), dtype=torch.bool, device=matrix.device)
+    tolerance = 1e3 * n * torch.finfo(values.dtype).eps
+    identity = torch.eye(n, dtype=matrix.dtype, device=matrix.device)
+    orthogonality = (vectors.mH @ vectors - identity).abs().amax((-2, -1))
+    residual = (matrix @ vectors - vectors * values.unsqueeze(-2)).abs().amax((-2, -1))
+    scale = matrix.abs().amax((-2, -1))
+    # written so that NaN counts as wrong
+    return ~((orthogonality <= tolerance) & (residual <= tolerance * scale))

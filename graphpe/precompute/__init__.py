@@ -1,0 +1,8 @@
+"""Encodings of whole datasets in bulk."""
+
+from __future__ import annotations
+
+from graphpe.precompute.encode import encode
+from graphpe.precompute.encoded import EncodedDataset
+
+__all__ = ["EncodedDataset", "encode"]

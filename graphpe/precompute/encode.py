@@ -1,0 +1,145 @@
+"""`encode`: encodings of a whole dataset at once."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
+from torch_geometric.data import Batch, Data, Dataset, InMemoryDataset
+
+from graphpe.graphs import GraphBatch
+from graphpe.precompute.encoded import EncodedDataset, attach_to_storage, split_to_graphs
+from graphpe.transforms import Encoding
+from graphpe.transforms.attach import check_concatenation, written_fields
+from graphpe.transforms.engine import DEFAULT_MEMORY_BUDGET, compute_fields
+
+AnyDataset = TypeVar("AnyDataset", bound=Any)
+
+
+def encode(
+    dataset: AnyDataset,
+    encodings: Sequence[Encoding] | Encoding,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    workers: int | None = None,
+    progress: bool = True,
+) -> AnyDataset:
+    """Encodes all graphs of a dataset and returns the dataset with the fields attached.
+
+    The result indexes, slices and iterates like the original, whose tensors it shares; the original is not changed.
+    Values are the same to the bit as those of the encoding used as a transform on one graph.
+
+    Args:
+        dataset: A PyG or OGB dataset, or a list of ``Data``. Encodings describe the graphs as stored: a
+            ``dataset.transform`` still runs on each access, after the encodings.
+        encodings: What to compute. Encodings given together share their eigendecompositions.
+        memory_budget: Bytes for the dense matrices of the graphs that are worked on at the same time.
+        workers: Number of threads; None takes all cores that this process may use.
+        progress: Show a progress bar on stderr, if that is a terminal.
+
+    Returns:
+        - for an ``InMemoryDataset``: a dataset of the same class;
+        - for another PyG ``Dataset``: an `EncodedDataset` around it;
+        - for a list: a list.
+
+        Datasets have a ``fields`` attribute, a dictionary from name to `graphpe.Field`.
+
+    Raises:
+        TypeError: If ``dataset`` or an encoding is of another kind.
+        ValueError: If a graph is invalid (the message names it), or two encodings write the same field.
+    """
+    encodings = [encodings] if isinstance(encodings, Encoding) else list(encodings)
+    for encoding in encodings:
+        if not isinstance(encoding, Encoding):
+            raise TypeError(
+                f"encodings holds a {type(encoding).__name__}; wanted encodings such as AddRandomWalkPE(16)"
+            )
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers is {workers}; it must be at least 1, or None for all cores")
+    fields = written_fields(encodings)
+
+    if isinstance(dataset, Data):
+        what = "a Batch" if isinstance(dataset, Batch) else "a single Data"
+        raise TypeError(
+            f"encode takes a dataset or a list, got {what}; call the encoding on it: encoding(data)"
+        )
+    if isinstance(dataset, InMemoryDataset):
+        _note_transform(dataset)
+        graphs = GraphBatch.of(dataset)
+        check_concatenation(encodings, dataset._data)
+        values = _compute(graphs, encodings, memory_budget, workers, progress)
+        return attach_to_storage(dataset, encodings, values, graphs, fields)
+    if isinstance(dataset, Dataset):
+        _note_transform(dataset)
+        stored = [dataset.get(number) for number in dataset.indices()]
+        values, graphs = _encode_list(stored, encodings, memory_budget, workers, progress)
+        return EncodedDataset(dataset, encodings, values, graphs, fields)
+    if isinstance(dataset, list | tuple):
+        values, graphs = _encode_list(dataset, encodings, memory_budget, workers, progress)
+        return split_to_graphs(dataset, encodings, values, graphs)
+    raise TypeError(
+        f"encode got a {type(dataset).__name__}; wanted a torch_geometric Dataset or a list of Data"
+    )
+
+
+def _encode_list(
+    data_list: Sequence[Data],
+    encodings: list[Encoding],
+    memory_budget: int,
+    workers: int | None,
+    progress: bool,
+) -> tuple[dict[str, Tensor], GraphBatch]:
+    graphs = GraphBatch.from_list(data_list)
+    for data in data_list:
+        check_concatenation(encodings, data)
+    return _compute(graphs, encodings, memory_budget, workers, progress), graphs
+
+
+def _compute(
+    graphs: GraphBatch,
+    encodings: list[Encoding],
+    memory_budget: int,
+    workers: int | None,
+    progress: bool,
+) -> dict[str, Tensor]:
+    columns = (
+        TextColumn("Encoding"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("graphs"),
+        TimeRemainingColumn(),
+    )
+    rounds = len({encoding.dense_limit for encoding in encodings})
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, disable=not progress
+    ) as bar:
+        task = bar.add_task("", total=len(graphs))
+        return compute_fields(
+            graphs,
+            encodings,
+            memory_budget=memory_budget,
+            workers=workers or available_cores(),
+            advance=lambda done: bar.advance(task, done / rounds),
+        )
+
+
+def available_cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _note_transform(dataset: Dataset) -> None:
+    if dataset.transform is not None:
+        warnings.warn(
+            f"encode: {type(dataset).__name__} has a transform, which runs on each access after the encodings; if it "
+            "changes nodes or edges, give it as pre_transform instead",
+            UserWarning,
+            stacklevel=3,
+        )

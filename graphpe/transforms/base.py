@@ -1,0 +1,126 @@
+"""The base class of all encodings: declare fields, compute them for a dense block; the rest is here.
+
+A subclass is a frozen dataclass. Its fields are the settings, so it has a readable ``repr``, compares by value, and can
+be given in a YAML file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
+
+from graphpe.fields import Field
+from graphpe.graphs import Block, GraphBatch, LargeGraph
+from graphpe.transforms.attach import attach, check_concatenation
+from graphpe.transforms.engine import compute_fields
+
+# Attributes that belong to the graph itself: no encoding may be written over them.
+_GRAPH_ATTRIBUTES = ("x", "y", "edge_attr", "edge_weight", "pos", "num_nodes")
+
+
+@dataclass(frozen=True, repr=False)
+class Encoding(BaseTransform):
+    """A positional or structural encoding as a PyG transform.
+
+    Works on a ``Data``, on a ``Batch`` (each graph on its own) and, through `graphpe.encode`, on a whole dataset, with
+    the same values to the bit. The result is on the device of the graph.
+
+    A subclass declares `fields` and implements `encode_block`, and `encode_large` where a sparse form makes sense. It
+    has an ``attr_name``: the name of its first field, or None to concatenate that field to ``x``.
+
+    Args:
+        dtype: Stored dtype of floating-point fields, ``"float32"`` or ``"float64"``. Computed in float64.
+        dense_limit: Graphs with more nodes go through `encode_large`.
+    """
+
+    _: KW_ONLY
+    dtype: Literal["float32", "float64"] = "float32"
+    dense_limit: int = 500
+
+    if TYPE_CHECKING:  # a setting of every subclass, which puts it where PyG has it
+        attr_name: str | None
+
+    # Shown by `graphpe encodings`.
+    cost: ClassVar[str]
+    paper: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.dtype, torch.dtype):  # accepted as well: what a PyTorch user writes
+            object.__setattr__(self, "dtype", str(self.dtype).removeprefix("torch."))
+        if self.dtype not in ("float32", "float64"):
+            raise ValueError(f"dtype is {self.dtype!r}; it must be 'float32' or 'float64'")
+        require_positive_integer("dense_limit", self.dense_limit)
+        for field in self.fields():
+            if field.name in _GRAPH_ATTRIBUTES:
+                raise ValueError(
+                    f"{type(self).__name__} would write over {field.name!r} of the graph; choose another attr_name, "
+                    "or attr_name=None to concatenate the encoding to x"
+                )
+
+    # --- what a subclass gives -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def fields(self) -> tuple[Field, ...]:
+        """The fields that are written, the one called ``attr_name`` first."""
+
+    @abstractmethod
+    def encode_block(self, block: Block) -> tuple[Tensor, ...]:
+        """The values of `fields` for ``b`` graphs of ``n`` nodes.
+
+        Node fields are ``[b, n, d]``, graph fields ``[b, d]``, pair fields ``[b, n, n, d]``, edge fields ``[e, d]`` in
+        the order of ``block.graphs.edges_of(block.numbers)``. ``d`` may be smaller than the declared width: the rest
+        is padded.
+        """
+
+    def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
+        """The values of `fields` for one sparse graph, shaped as for a block of one."""
+        raise ValueError(
+            f"{graph.name} has {graph.n:,} nodes and {type(self).__name__} has only a dense form, which takes "
+            f"{8 * graph.n**2 / 2**30:,.1f} GiB per matrix; raise dense_limit (now {self.dense_limit}) to do it anyway"
+        )
+
+    # --- what every encoding has -----------------------------------------------------------------------------------
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """``dtype`` as torch has it."""
+        return getattr(torch, self.dtype)
+
+    def __repr__(self) -> str:
+        """The call that makes it, settings at their defaults left out."""
+        settings = [
+            f"{setting.name}={getattr(self, setting.name)!r}"
+            for setting in sorted(dataclasses.fields(self), key=lambda setting: setting.kw_only)
+            if getattr(self, setting.name) != setting.default
+        ]
+        return f"{type(self).__name__}({', '.join(settings)})"
+
+    def forward(self, data: Data) -> Data:
+        graphs = GraphBatch.of(data)
+        check_concatenation([self], data)
+        values = compute_fields(graphs, [self])
+        attach(data, [self], values, graphs)
+        return data
+
+
+def require_positive_integer(name: str, value: Any) -> None:
+    """Raise a ValueError unless ``value`` is an integer >= 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} is {value!r}; it must be an integer >= 1")
+
+
+def warn_directed(encoding: Encoding, alternative: str) -> None:
+    """Say that directed graphs are symmetrised; Python shows the same warning once."""
+    warnings.warn(
+        f"{type(encoding).__name__}: some graphs are directed and were symmetrised; {alternative}",
+        UserWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,125 @@
+"""Runs encodings over a GraphBatch: blocks under a memory budget, on as many threads as asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from graphpe.fields import Field
+from graphpe.graphs import Block, GraphBatch, LargeGraph, ragged_arange
+
+if TYPE_CHECKING:
+    from graphpe.transforms.base import Encoding
+
+DEFAULT_MEMORY_BUDGET = 64 * 2**20
+
+
+def compute_fields(
+    graphs: GraphBatch,
+    encodings: Sequence[Encoding],
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    workers: int = 1,
+    advance: Callable[[int], object] = lambda graphs_done: None,
+) -> dict[str, Tensor]:
+    """All fields of all graphs.
+
+    Each graph's values are the same to the bit whatever the batch, the budget and the number of workers: a block has
+    graphs of one size only, and every kernel runs on one thread.
+
+    Args:
+        graphs: The graphs.
+        encodings: The encodings; what they share (an eigendecomposition, say) is computed once per block.
+        memory_budget: Bytes for the dense matrices of all blocks that are worked on at the same time.
+        workers: Number of threads.
+        advance: Called with the number of graphs each time that some are done.
+
+    Returns:
+        Name → ``[rows, width]`` tensor on the device of the graphs.
+    """
+    values = {
+        field.name: _empty(field, graphs) for encoding in encodings for field in encoding.fields()
+    }
+
+    def encode(encoding: Encoding, part: Block | LargeGraph, numbers: Tensor) -> None:
+        results = (
+            encoding.encode_block(part) if isinstance(part, Block) else encoding.encode_large(part)
+        )
+        for field, result in zip(encoding.fields(), results, strict=True):
+            _store(values[field.name], field, result, graphs, numbers)
+
+    def encode_block(block: Block, group: Sequence[Encoding]) -> int:
+        for encoding in group:
+            encode(encoding, block, block.numbers)
+        return len(block)
+
+    with single_threaded_kernels():
+        for dense_limit, group in _by_dense_limit(encodings).items():
+            blocks = graphs.blocks(dense_limit, memory_budget // workers)
+            for done in _map(
+                lambda block, group=group: encode_block(block, group), blocks, workers
+            ):
+                advance(done)
+            large = graphs.large(dense_limit, memory_budget)
+            with threadpool_limits(1 if large else None):  # the sparse kernels are scipy's
+                for graph in large:
+                    for encoding in group:
+                        encode(encoding, graph, torch.tensor([graph.number]))
+                    advance(1)
+    return values
+
+
+def _by_dense_limit(encodings: Sequence[Encoding]) -> dict[int, list[Encoding]]:
+    groups: dict[int, list[Encoding]] = {}
+    for encoding in encodings:
+        groups.setdefault(encoding.dense_limit, []).append(encoding)
+    return groups
+
+
+def _empty(field: Field, graphs: GraphBatch) -> Tensor:
+    rows = int(graphs.rows(field.level)[-1])
+    return torch.full((rows, field.width), field.padding, dtype=field.dtype, device=graphs.device)
+
+
+def _store(out: Tensor, field: Field, result: Tensor, graphs: GraphBatch, numbers: Tensor) -> None:
+    """Write the values of some graphs to their rows; columns that they lack keep the padding."""
+    rows = graphs.rows(field.level)
+    slot, offset = ragged_arange(rows.diff()[numbers])
+    target = (rows[numbers][slot] + offset).to(out.device)
+    result = result.reshape(len(target), result.shape[-1])
+    if field.level == "edge" and graphs.edge_order is not None:
+        target = graphs.edge_order[target]
+    out[target, : result.shape[1]] = result.to(out.device, out.dtype)
+
+
+def _map(function: Callable[[Block], int], blocks: Iterator[Block], workers: int) -> Iterator[int]:
+    """Results as they come; at most ``workers`` blocks exist at a time."""
+    if workers == 1:
+        yield from map(function, blocks)
+        return
+    # A new thread would start with all cores for its kernels.
+    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        running: set[Future[int]] = set()
+        for block in blocks:
+            running.add(pool.submit(function, block))
+            if len(running) == workers:
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in finished)
+        yield from (future.result() for future in running)
+
+
+@contextmanager
+def single_threaded_kernels() -> Iterator[None]:
+    """One thread per kernel: small matrices gain nothing from more, and rounding must not depend on their number."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

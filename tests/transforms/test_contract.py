@@ -1,0 +1,187 @@
+"""Every encoding keeps the contract, and the check of the contract finds an encoding that breaks it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from graphpe import Field
+from graphpe.graphs import Block
+from graphpe.testing import check_encoding
+from graphpe.transforms import (
+    AddLaplacianEigenvectorPE,
+    AddRandomWalkPE,
+    Encoding,
+    all_encodings,
+)
+
+INSTANCES = [
+    AddLaplacianEigenvectorPE(1),
+    AddLaplacianEigenvectorPE(4),
+    AddLaplacianEigenvectorPE(12, normalization="none", drop_trivial="none"),
+    AddLaplacianEigenvectorPE(5, normalization="rw", drop_trivial="none"),
+    AddLaplacianEigenvectorPE(5, dense_limit=7),
+    AddRandomWalkPE(1),
+    AddRandomWalkPE(16),
+    AddRandomWalkPE(9, dense_limit=7),
+]
+
+
+@pytest.mark.parametrize("encoding", INSTANCES, ids=repr)
+def test_contract(encoding: Encoding) -> None:
+    check_encoding(encoding)
+
+
+def test_every_encoding_is_tested_and_described() -> None:
+    assert {type(encoding) for encoding in INSTANCES} == set(all_encodings())
+    for cls in all_encodings():
+        assert cls.cost
+        assert cls.paper
+        assert cls.__doc__
+
+
+@dataclass(frozen=True, repr=False)
+class _Toy(Encoding):
+    """Degree: right, and the base of wrong ones."""
+
+    attr_name: str | None = "toy"
+
+    def fields(self) -> tuple[Field, ...]:
+        return (Field(self.attr_name or "toy", "node", 2, self.torch_dtype),)
+
+    def encode_block(self, block: Block) -> tuple[Tensor, ...]:
+        return (block.degree[..., None],)
+
+
+class _Undeclared(_Toy):
+    def fields(self) -> tuple[Field, ...]:
+        return (*super().fields(), Field("second", "graph", 1))
+
+    def encode_block(self, block: Block) -> tuple[Tensor, ...]:
+        return (block.degree[..., None], block.degree.new_full((len(block), 1), torch.nan))
+
+
+class _NodeOrder(_Toy):
+    def encode_block(self, block: Block) -> tuple[Tensor, ...]:
+        return (torch.arange(block.n).expand(len(block), -1)[..., None],)
+
+
+class _Leaky(_Toy):
+    def encode_block(self, block: Block) -> tuple[Tensor, ...]:
+        return (block.degree[..., None] + len(block),)
+
+
+class _Random(_Toy):
+    def encode_block(self, block: Block) -> tuple[Tensor, ...]:
+        return (torch.rand(len(block), block.n, 1),)
+
+
+def test_the_check_accepts_a_right_encoding() -> None:
+    check_encoding(_Toy())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "complaint"),
+    [
+        (_Undeclared(), "not finite"),
+        (_NodeOrder(), "not permutation equivariant"),
+        (_Leaky(), "differs between a batch and the graph alone"),
+        (_Random(), "differs between two calls"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_check_finds_a_broken_promise(encoding: Encoding, complaint: str) -> None:
+    with pytest.raises(AssertionError, match=complaint):
+        check_encoding(encoding)
+
+
+@dataclass(frozen=True, repr=False)
+class _Levels(Encoding):
+    """A field of every level, to test the plumbing of the base class."""
+
+    attr_name: str | None = "levels_node"
+
+    def fields(self) -> tuple[Field, ...]:
+        return (
+            Field("levels_node", "node", 1, self.torch_dtype),
+            Field("levels_edge", "edge", 1, self.torch_dtype),
+            Field("levels_pair", "pair", 1, self.torch_dtype, padding=-1.0),
+            Field("levels_graph", "graph", 3, torch.int64, padding=-7.0),
+        )
+
+    def encode_block(self, block: Block) -> tuple[Tensor, ...]:
+        slot, column = block.graphs.edges_of(block.numbers)
+        source, target = block.graphs.edge_index[:, column]
+        return (
+            block.degree[..., None],
+            (block.degree[slot, source] * 100 + block.degree[slot, target])[:, None],
+            block.adjacency[..., None],
+            torch.full((len(block), 1), block.n),
+        )
+
+
+def test_every_level_is_stored_by_its_declaration() -> None:
+    check_encoding(_Levels())
+
+
+def test_edge_fields_follow_edges_that_were_shuffled_after_batching() -> None:
+    from graph_zoo import zoo
+    from torch_geometric.data import Batch
+
+    batch = Batch.from_data_list(list(zoo().values()))
+    order = torch.randperm(batch.num_edges)
+    expected = _Levels()(batch).levels_edge[order]
+    batch.edge_index = batch.edge_index[:, order]
+    assert torch.equal(_Levels()(batch).levels_edge, expected)
+
+
+def test_padding_is_the_declared_value() -> None:
+    from graph_zoo import zoo
+
+    assert _Levels()(zoo()["path"]).levels_graph.tolist() == [[9, -7, -7]]
+
+
+def test_a_dense_only_encoding_says_what_a_large_graph_would_take() -> None:
+    from graph_zoo import graph
+
+    with pytest.raises(
+        ValueError, match=r"graph 0 has 9,000 nodes and _Toy has only a dense form, .* 0.6 GiB"
+    ):
+        _Toy()(graph(9000))
+
+
+BAD_SETTINGS = [
+    (lambda: AddLaplacianEigenvectorPE(0), "k is 0"),
+    (lambda: AddLaplacianEigenvectorPE(2.5), "k is 2.5"),
+    (lambda: AddLaplacianEigenvectorPE(True), "k is True"),
+    (lambda: AddLaplacianEigenvectorPE(2, normalization="l2"), "normalization is 'l2'"),
+    (lambda: AddLaplacianEigenvectorPE(2, drop_trivial="last"), "drop_trivial is 'last'"),
+    (lambda: AddLaplacianEigenvectorPE(2, dtype="int8"), "dtype is 'int8'"),
+    (lambda: AddLaplacianEigenvectorPE(2, dense_limit=0), "dense_limit is 0"),
+    (lambda: AddLaplacianEigenvectorPE(2, attr_name="x"), "would write over 'x'"),
+    (lambda: AddLaplacianEigenvectorPE(2, attr_name="my_index"), "contains 'index'"),
+    (lambda: AddLaplacianEigenvectorPE(2, attr_name="my pe"), "not a valid attribute name"),
+    (lambda: AddRandomWalkPE(-1), "walk_length is -1"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD_SETTINGS)
+def test_bad_settings_are_refused_at_once(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_settings_are_values() -> None:
+    one, other = AddLaplacianEigenvectorPE(4), AddLaplacianEigenvectorPE(k=4)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != AddLaplacianEigenvectorPE(5)
+    assert repr(AddRandomWalkPE(3, None, dtype=torch.float64)) == (
+        "AddRandomWalkPE(walk_length=3, attr_name=None, dtype='float64')"
+    )
+    for encoding in itertools.chain(INSTANCES):
+        assert eval(repr(encoding)) == encoding
