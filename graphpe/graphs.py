@@ -226,7 +226,7 @@ class GraphBatch:
         for n, count in zip(sizes.tolist(), counts.tolist(), strict=True):
             if n > dense_limit:
                 return
-            bytes_per_graph = _STACKS_PER_BLOCK * 8 * max(n, 1) ** 2
+            bytes_per_graph = dense_bytes(n)
             if bytes_per_graph > memory_budget:
                 raise ValueError(
                     f"graph {int(order[start])} has {n:,} nodes and needs {_mib(bytes_per_graph)} as a dense matrix, "
@@ -415,6 +415,11 @@ def ragged_arange(counts: Tensor) -> tuple[Tensor, Tensor]:
     return row, torch.arange(len(row), device=counts.device) - starts[row]
 
 
+def dense_bytes(n: int) -> int:
+    """Bytes that a dense graph of n nodes takes in a block, work space included."""
+    return _STACKS_PER_BLOCK * 8 * max(n, 1) ** 2
+
+
 def _offsets(counts: Tensor) -> Tensor:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
@@ -424,7 +429,7 @@ def _concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def _mib(size: int) -> str:
-    return f"{size / 2**20:,.0f} MiB"
+    return f"{size / 2**20:,.1f} MiB"
 
 
 def _where(number: int | None) -> str:

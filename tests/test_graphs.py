@@ -108,7 +108,7 @@ def test_blocks_hold_graphs_of_one_size_within_the_budget() -> None:
 def test_a_graph_over_the_budget_is_named_with_the_size_that_it_needs() -> None:
     graphs = GraphBatch.of([graph(3), graph(400)])
     with pytest.raises(
-        ValueError, match=r"graph 1 has 400 nodes and needs 7 MiB .*raise memory_budget"
+        ValueError, match=r"graph 1 has 400 nodes and needs 7.3 MiB .*raise memory_budget"
     ):
         list(graphs.blocks(dense_limit=500, memory_budget=2**20))
 

@@ -115,9 +115,9 @@ def _compute(
         TimeRemainingColumn(),
     )
     rounds = len({encoding.dense_limit for encoding in encodings})
-    with Progress(
-        *columns, console=Console(stderr=True), transient=True, disable=not progress
-    ) as bar:
+    console = Console(stderr=True)
+    shown = progress and console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
         task = bar.add_task("", total=len(graphs))
         return compute_fields(
             graphs,

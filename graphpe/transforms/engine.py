@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from graphpe.fields import Field
-from graphpe.graphs import Block, GraphBatch, LargeGraph, ragged_arange
+from graphpe.graphs import Block, GraphBatch, LargeGraph, dense_bytes, ragged_arange
 
 if TYPE_CHECKING:
     from graphpe.transforms.base import Encoding
@@ -61,10 +62,9 @@ def compute_fields(
 
     with single_threaded_kernels():
         for dense_limit, group in _by_dense_limit(encodings).items():
-            blocks = graphs.blocks(dense_limit, memory_budget // workers)
-            for done in _map(
-                lambda block, group=group: encode_block(block, group), blocks, workers
-            ):
+            threads = _affordable_workers(graphs, dense_limit, memory_budget, workers)
+            blocks = graphs.blocks(dense_limit, memory_budget // threads)
+            for done in _map(partial(encode_block, group=group), blocks, threads):
                 advance(done)
             large = graphs.large(dense_limit, memory_budget)
             with threadpool_limits(1 if large else None):  # the sparse kernels are scipy's
@@ -80,6 +80,15 @@ def _by_dense_limit(encodings: Sequence[Encoding]) -> dict[int, list[Encoding]]:
     for encoding in encodings:
         groups.setdefault(encoding.dense_limit, []).append(encoding)
     return groups
+
+
+def _affordable_workers(
+    graphs: GraphBatch, dense_limit: int, memory_budget: int, workers: int
+) -> int:
+    """As many workers as can each hold the largest dense graph within the budget, at least one."""
+    dense = graphs.num_nodes[graphs.num_nodes <= dense_limit]
+    largest = int(dense.max()) if len(dense) else 0
+    return max(1, min(workers, memory_budget // dense_bytes(largest)))
 
 
 def _empty(field: Field, graphs: GraphBatch) -> Tensor:
