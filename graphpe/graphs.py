@@ -11,20 +11,16 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import scipy.sparse
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.data.storage import N_KEYS
 
-from graphpe import linalg
+from graphpe.blocks import Block, LargeGraph, dense_bytes
+from graphpe.ragged import offsets_of, ragged_arange
 
 # Edges looked at in one go when a batch is validated: bounds the temporaries to a few dozen MiB.
 _VALIDATION_CHUNK = 1 << 19
-
-# A block needs its adjacency, an operator made of it, and the work space of a kernel.
-_STACKS_PER_BLOCK = 6
 
 
 class GraphBatch:
@@ -59,7 +55,7 @@ class GraphBatch:
         self.num_nodes = num_nodes.cpu()
         self.edge_start = edge_start.cpu()
         self.edge_count = edge_count.cpu()
-        self.ptr = _offsets(self.num_nodes)
+        self.ptr = offsets_of(self.num_nodes)
         self._validate()
 
     # --- construction ----------------------------------------------------------------------------------------------
@@ -114,7 +110,7 @@ class GraphBatch:
         return cls(
             edge_index=_concatenate([data.edge_index for data in graphs], dim=1),
             num_nodes=torch.tensor([_num_nodes(data) for data in graphs]),
-            edge_start=_offsets(counts)[:-1],
+            edge_start=offsets_of(counts)[:-1],
             edge_count=counts,
             edge_weight=_concatenate([_flat_weight(w) for w in weights]) if any(weighted) else None,
         )
@@ -126,7 +122,7 @@ class GraphBatch:
             raise ValueError("the batch has no edge_index")
         _check_edge_index(batch.edge_index, None)
         num_nodes = _nodes_per_graph(batch)
-        ptr = _offsets(num_nodes).to(batch.edge_index.device)
+        ptr = offsets_of(num_nodes).to(batch.edge_index.device)
         source, target = batch.edge_index
         if source.numel() and not bool(((source >= 0) & (source < ptr[-1])).all()):
             wrong = int(((source < 0) | (source >= ptr[-1])).nonzero()[0])
@@ -148,7 +144,7 @@ class GraphBatch:
         return cls(
             edge_index=torch.stack([source, target]) - ptr[graph],
             num_nodes=num_nodes,
-            edge_start=_offsets(counts)[:-1],
+            edge_start=offsets_of(counts)[:-1],
             edge_count=counts,
             edge_weight=weight,
             edge_order=edge_order,
@@ -195,12 +191,12 @@ class GraphBatch:
     @cached_property
     def edge_ptr(self) -> Tensor:
         """``[B+1]`` offsets of the graphs in an edge-level field."""
-        return _offsets(self.edge_count)
+        return offsets_of(self.edge_count)
 
     @cached_property
     def pair_ptr(self) -> Tensor:
         """``[B+1]`` offsets of the graphs in a pair-level field."""
-        return _offsets(self.num_nodes**2)
+        return offsets_of(self.num_nodes**2)
 
     def rows(self, level: str) -> Tensor:
         """``[B+1]`` offsets of the graphs in a field of a level ("node", "edge", "pair" or "graph")."""
@@ -291,137 +287,6 @@ class GraphBatch:
                         f"({float(weight[edge])}) at the edge {ends[:, edge].tolist()}; "
                         "encodings need finite weights >= 0"
                     )
-
-
-class Block:
-    """Graphs of one size as dense float64 stacks; what several encodings need is computed once and kept.
-
-    Args:
-        graphs: The batch that the block is part of.
-        numbers: ``[b]`` graph numbers in the batch.
-        n: Number of nodes of each graph.
-    """
-
-    def __init__(self, graphs: GraphBatch, numbers: Tensor, n: int) -> None:
-        self.graphs = graphs
-        self.numbers = numbers
-        self.n = n
-        self._eigenpairs: dict[str, tuple[Tensor, Tensor]] = {}
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @cached_property
-    def adjacency(self) -> Tensor:
-        """``[b, n, n]`` weights of the edges u→v at ``[u, v]``; parallel edges add up."""
-        slot, column = self.graphs.edges_of(self.numbers)
-        source, target = self.graphs.edge_index[:, column]
-        flat = (slot * self.n + source) * self.n + target
-        weight = (
-            torch.ones(len(flat), dtype=torch.float64, device=flat.device)
-            if self.graphs.edge_weight is None
-            else self.graphs.edge_weight[column].double()
-        )
-        dense = torch.zeros(len(self) * self.n * self.n, dtype=torch.float64, device=flat.device)
-        dense.scatter_add_(0, flat, weight)
-        return dense.view(len(self), self.n, self.n)
-
-    @cached_property
-    def is_directed(self) -> Tensor:
-        """``[b]`` whether each adjacency matrix differs from its transpose."""
-        return (self.adjacency != self.adjacency.mT).flatten(1).any(dim=1)
-
-    @cached_property
-    def undirected_adjacency(self) -> Tensor:
-        """``[b, n, n]`` the adjacency, symmetrised where it is directed: A ∨ Aᵀ, or (A + Aᵀ)/2 with weights."""
-        if not bool(self.is_directed.any()):
-            return self.adjacency
-        if self.graphs.edge_weight is None:
-            return torch.maximum(self.adjacency, self.adjacency.mT)
-        return (self.adjacency + self.adjacency.mT) / 2
-
-    @cached_property
-    def degree(self) -> Tensor:
-        """``[b, n]`` weighted (out-)degree."""
-        return linalg.degree(self.adjacency)
-
-    def laplacian(self, normalization: str) -> Tensor:
-        """``[b, n, n]`` Laplacian of the undirected adjacency."""
-        return linalg.laplacian(self.undirected_adjacency, normalization)
-
-    def eigenpairs(self, normalization: str) -> tuple[Tensor, Tensor]:
-        """``[b, n]`` ascending eigenvalues and ``[b, n, n]`` eigenvectors of `laplacian`, computed once."""
-        if normalization not in self._eigenpairs:
-            self._eigenpairs[normalization] = linalg.laplacian_eigenpairs(
-                self.undirected_adjacency, normalization
-            )
-        return self._eigenpairs[normalization]
-
-
-class LargeGraph:
-    """One graph that is too large for a dense matrix.
-
-    Args:
-        graphs: The batch that the graph is part of.
-        number: Its number there.
-        memory_budget: Bytes that a kernel may take for dense work space.
-    """
-
-    def __init__(self, graphs: GraphBatch, number: int, memory_budget: int) -> None:
-        self.graphs = graphs
-        self.number = number
-        self.memory_budget = memory_budget
-        self.n = int(graphs.num_nodes[number])
-
-    @property
-    def name(self) -> str:
-        """How messages call the graph."""
-        return f"graph {self.number}"
-
-    @cached_property
-    def adjacency(self) -> scipy.sparse.csr_array:
-        """``[n, n]`` float64 adjacency; parallel edges add up."""
-        _, column = self.graphs.edges_of(torch.tensor([self.number]))
-        source, target = self.graphs.edge_index[:, column].cpu().numpy()
-        weight = (
-            np.ones(len(source))
-            if self.graphs.edge_weight is None
-            else self.graphs.edge_weight[column].double().cpu().numpy()
-        )
-        adjacency = scipy.sparse.coo_array((weight, (source, target)), shape=(self.n, self.n))
-        adjacency = adjacency.tocsr()
-        adjacency.eliminate_zeros()  # an edge of weight 0 connects nothing
-        return adjacency
-
-    @cached_property
-    def is_directed(self) -> bool:
-        """Whether the adjacency matrix differs from its transpose."""
-        return (self.adjacency != self.adjacency.T).nnz > 0
-
-    @cached_property
-    def undirected_adjacency(self) -> scipy.sparse.csr_array:
-        """The adjacency, symmetrised if it is directed: A ∨ Aᵀ, or (A + Aᵀ)/2 with weights."""
-        if not self.is_directed:
-            return self.adjacency
-        if self.graphs.edge_weight is None:
-            return self.adjacency.maximum(self.adjacency.T).tocsr()
-        return ((self.adjacency + self.adjacency.T) / 2).tocsr()
-
-
-def ragged_arange(counts: Tensor) -> tuple[Tensor, Tensor]:
-    """For counts [2, 3] the rows [0, 0, 1, 1, 1] and the positions [0, 1, 0, 1, 2] of the items of a ragged list."""
-    row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
-    starts = torch.cumsum(counts, dim=0) - counts
-    return row, torch.arange(len(row), device=counts.device) - starts[row]
-
-
-def dense_bytes(n: int) -> int:
-    """Bytes that a dense graph of n nodes takes in a block, work space included."""
-    return _STACKS_PER_BLOCK * 8 * max(n, 1) ** 2
-
-
-def _offsets(counts: Tensor) -> Tensor:
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
 def _concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch_geometric.data import Data, Dataset, InMemoryDataset
 
 from graphpe.fields import Field
-from graphpe.graphs import GraphBatch, ragged_arange
+from graphpe.graphs import GraphBatch
+from graphpe.ragged import offsets_of, ragged_arange
 from graphpe.transforms import Encoding
 from graphpe.transforms.attach import concatenated_field, join_to_x
 
@@ -56,7 +57,7 @@ def _in_stored_order(
     """Rows and slices of a field for a storage of which only the graphs ``chosen`` are in the dataset."""
     counts = torch.zeros(stored, dtype=torch.long)
     counts[chosen] = rows.diff()
-    slices = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    slices = offsets_of(counts)
     if bool((chosen[1:] > chosen[:-1]).all()):
         return value, slices
     position = torch.full((stored,), -1)  # of each stored graph in the dataset

@@ -17,8 +17,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
+from graphpe.blocks import Block, LargeGraph
 from graphpe.fields import Field
-from graphpe.graphs import Block, GraphBatch, LargeGraph
+from graphpe.graphs import GraphBatch
 from graphpe.transforms.attach import attach, check_concatenation
 from graphpe.transforms.engine import compute_fields
 

@@ -12,8 +12,10 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from graphpe.blocks import Block, LargeGraph, dense_bytes
 from graphpe.fields import Field
-from graphpe.graphs import Block, GraphBatch, LargeGraph, dense_bytes, ragged_arange
+from graphpe.graphs import GraphBatch
+from graphpe.ragged import ragged_arange
 
 if TYPE_CHECKING:
     from graphpe.transforms.base import Encoding

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from graphpe import linalg
+from graphpe.blocks import Block, LargeGraph
 from graphpe.fields import Field
-from graphpe.graphs import Block, LargeGraph
 from graphpe.transforms.base import Encoding, require_positive_integer, warn_directed
 
 

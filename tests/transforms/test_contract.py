@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from graphpe import Field
-from graphpe.graphs import Block
+from graphpe.blocks import Block
 from graphpe.testing import check_encoding
 from graphpe.transforms import (
     AddLaplacianEigenvectorPE,

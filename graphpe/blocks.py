@@ -1,0 +1,139 @@
+"""What kernels see of a GraphBatch: dense stacks of graphs of one size, or one large sparse graph."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from graphpe import linalg
+
+if TYPE_CHECKING:
+    from graphpe.graphs import GraphBatch
+
+# A block needs its adjacency, an operator made of it, and the work space of a kernel.
+_STACKS_PER_BLOCK = 6
+
+
+def dense_bytes(n: int) -> int:
+    """Bytes that a dense graph of n nodes takes in a block, work space included."""
+    return _STACKS_PER_BLOCK * 8 * max(n, 1) ** 2
+
+
+class Block:
+    """Graphs of one size as dense float64 stacks; what several encodings need is computed once and kept.
+
+    Args:
+        graphs: The batch that the block is part of.
+        numbers: ``[b]`` graph numbers in the batch.
+        n: Number of nodes of each graph.
+    """
+
+    def __init__(self, graphs: GraphBatch, numbers: Tensor, n: int) -> None:
+        self.graphs = graphs
+        self.numbers = numbers
+        self.n = n
+        self._eigenpairs: dict[str, tuple[Tensor, Tensor]] = {}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @cached_property
+    def adjacency(self) -> Tensor:
+        """``[b, n, n]`` weights of the edges u→v at ``[u, v]``; parallel edges add up."""
+        slot, column = self.graphs.edges_of(self.numbers)
+        source, target = self.graphs.edge_index[:, column]
+        flat = (slot * self.n + source) * self.n + target
+        weight = (
+            torch.ones(len(flat), dtype=torch.float64, device=flat.device)
+            if self.graphs.edge_weight is None
+            else self.graphs.edge_weight[column].double()
+        )
+        dense = torch.zeros(len(self) * self.n * self.n, dtype=torch.float64, device=flat.device)
+        dense.scatter_add_(0, flat, weight)
+        return dense.view(len(self), self.n, self.n)
+
+    @cached_property
+    def is_directed(self) -> Tensor:
+        """``[b]`` whether each adjacency matrix differs from its transpose."""
+        return (self.adjacency != self.adjacency.mT).flatten(1).any(dim=1)
+
+    @cached_property
+    def undirected_adjacency(self) -> Tensor:
+        """``[b, n, n]`` the adjacency, symmetrised where it is directed: A ∨ Aᵀ, or (A + Aᵀ)/2 with weights."""
+        if not bool(self.is_directed.any()):
+            return self.adjacency
+        if self.graphs.edge_weight is None:
+            return torch.maximum(self.adjacency, self.adjacency.mT)
+        return (self.adjacency + self.adjacency.mT) / 2
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """``[b, n]`` weighted (out-)degree."""
+        return linalg.degree(self.adjacency)
+
+    def laplacian(self, normalization: str) -> Tensor:
+        """``[b, n, n]`` Laplacian of the undirected adjacency."""
+        return linalg.laplacian(self.undirected_adjacency, normalization)
+
+    def eigenpairs(self, normalization: str) -> tuple[Tensor, Tensor]:
+        """``[b, n]`` ascending eigenvalues and ``[b, n, n]`` eigenvectors of `laplacian`, computed once."""
+        if normalization not in self._eigenpairs:
+            self._eigenpairs[normalization] = linalg.laplacian_eigenpairs(
+                self.undirected_adjacency, normalization
+            )
+        return self._eigenpairs[normalization]
+
+
+class LargeGraph:
+    """One graph that is too large for a dense matrix.
+
+    Args:
+        graphs: The batch that the graph is part of.
+        number: Its number there.
+        memory_budget: Bytes that a kernel may take for dense work space.
+    """
+
+    def __init__(self, graphs: GraphBatch, number: int, memory_budget: int) -> None:
+        self.graphs = graphs
+        self.number = number
+        self.memory_budget = memory_budget
+        self.n = int(graphs.num_nodes[number])
+
+    @property
+    def name(self) -> str:
+        """How messages call the graph."""
+        return f"graph {self.number}"
+
+    @cached_property
+    def adjacency(self) -> scipy.sparse.csr_array:
+        """``[n, n]`` float64 adjacency; parallel edges add up."""
+        _, column = self.graphs.edges_of(torch.tensor([self.number]))
+        source, target = self.graphs.edge_index[:, column].cpu().numpy()
+        weight = (
+            np.ones(len(source))
+            if self.graphs.edge_weight is None
+            else self.graphs.edge_weight[column].double().cpu().numpy()
+        )
+        adjacency = scipy.sparse.coo_array((weight, (source, target)), shape=(self.n, self.n))
+        adjacency = adjacency.tocsr()
+        adjacency.eliminate_zeros()  # an edge of weight 0 connects nothing
+        return adjacency
+
+    @cached_property
+    def is_directed(self) -> bool:
+        """Whether the adjacency matrix differs from its transpose."""
+        return (self.adjacency != self.adjacency.T).nnz > 0
+
+    @cached_property
+    def undirected_adjacency(self) -> scipy.sparse.csr_array:
+        """The adjacency, symmetrised if it is directed: A ∨ Aᵀ, or (A + Aᵀ)/2 with weights."""
+        if not self.is_directed:
+            return self.adjacency
+        if self.graphs.edge_weight is None:
+            return self.adjacency.maximum(self.adjacency.T).tocsr()
+        return ((self.adjacency + self.adjacency.T) / 2).tocsr()
