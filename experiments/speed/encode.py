@@ -65,13 +65,17 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--zinc", help="root folder of PyG's ZINC")
     source.add_argument("--ogb", help="name of an OGB graph dataset, such as ogbg-molhiv")
     parser.add_argument("--root", default="data/ogb", help="root folder of the OGB dataset")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--pyg-graphs", type=int, default=2000, help="graphs that PyG's loop is timed on")
+    parser.add_argument(
+        "--pyg-graphs", type=int, default=2000, help="graphs that PyG's loop is timed on"
+    )
     parser.add_argument("--out", help="JSON file to write")
     parser.add_argument("--measure-memory", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -149,14 +153,24 @@ def seconds(function: Callable[[], object]) -> float:
 def memory_in_a_fresh_process(name: str, arguments: argparse.Namespace) -> dict:
     """Peak memory of one encode above what the loaded dataset takes, in a process that did nothing else."""
     command = [sys.executable, __file__, "--measure-memory", name]
-    command += ["--zinc", arguments.zinc] if arguments.zinc else ["--ogb", arguments.ogb, "--root", arguments.root]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    command += (
+        ["--zinc", arguments.zinc]
+        if arguments.zinc
+        else ["--ogb", arguments.ogb, "--root", arguments.root]
+    )
+    return json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+    )
 
 
 def peak_memory(arguments: argparse.Namespace) -> dict:
     dataset = load(arguments)
-    encoding = next(e for name, e, _ in cases(max_nodes(dataset)) if name == arguments.measure_memory)
-    graphpe.encode(dataset[:64], encoding, progress=False)  # libraries load and set up their threads
+    encoding = next(
+        e for name, e, _ in cases(max_nodes(dataset)) if name == arguments.measure_memory
+    )
+    graphpe.encode(
+        dataset[:64], encoding, progress=False
+    )  # libraries load and set up their threads
     before = resident()
     reset_peak()
     encoded = graphpe.encode(dataset, encoding, progress=False)
@@ -188,15 +202,25 @@ def peak_resident() -> int:
 
 
 def show(report: dict) -> None:
-    table = Table(title=f"{report['graphs']:,} graphs of {report['dataset']} on {report['cores']} cores")
-    for column in ("encoding", "graphpe", "PyG's loop", "ratio", "result", "peak", "1.5 result + budget"):
+    table = Table(
+        title=f"{report['graphs']:,} graphs of {report['dataset']} on {report['cores']} cores"
+    )
+    for column in (
+        "encoding",
+        "graphpe",
+        "PyG's loop",
+        "ratio",
+        "result",
+        "peak",
+        "1.5 result + budget",
+    ):
         table.add_column(column, justify="left" if column == "encoding" else "right")
     for row in report["rows"]:
         table.add_row(
             row["encoding"],
             f"{row['graphpe_seconds']:.2f} s",
             f"{row['pyg_seconds']:.1f} s",
-            f"{row['ratio']:.1f}×",
+            f"{row['ratio']:.1f}x",
             f"{row['result_mib']:.0f} MiB",
             f"{row['peak_mib']:.0f} MiB",
             f"{row['allowed_mib']:.0f} MiB",

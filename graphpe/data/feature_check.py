@@ -1,0 +1,91 @@
+"""Do the declared input features fit the graphs?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, InMemoryDataset
+
+from graphpe.tasks import Features
+
+
+def check_features(features: Features, graphs: InMemoryDataset | Iterable[Data]) -> None:
+    """Checks that ``x`` and ``edge_attr`` are as declared.
+
+    Args:
+        features: The declaration. A level without columns is not looked at.
+        graphs: A dataset or list of graphs.
+
+    Raises:
+        ValueError: With the attribute, what it is, what was declared, and the graph number where it is about one.
+    """
+    levels = (
+        ("x", "node", features.node_categories, features.node_continuous),
+        ("edge_attr", "edge", features.edge_categories, features.edge_continuous),
+    )
+    for attribute, level, categories, continuous in levels:
+        if categories or continuous:
+            values, rows = _column_of(graphs, attribute)
+            if categories:
+                _check_categories(
+                    attribute, f"features.{level}_categories", values, rows, categories
+                )
+            else:
+                _check_continuous(attribute, f"features.{level}_continuous", values, continuous)
+
+
+def _column_of(graphs: InMemoryDataset | Iterable[Data], attribute: str) -> tuple[Tensor, Tensor]:
+    """An attribute of all graphs as ``[rows, columns]``, and ``[graphs + 1]`` offsets of the graphs in it."""
+    if (
+        isinstance(graphs, InMemoryDataset)
+        and graphs.slices is not None
+        and graphs._indices is None
+    ):
+        values, rows = graphs._data.get(attribute), graphs.slices.get(attribute)
+        missing = 0 if values is None else None
+    else:
+        parts = [graph.get(attribute) for graph in graphs]
+        missing = next((number for number, part in enumerate(parts) if part is None), None)
+        if missing is None:
+            counts = torch.tensor([0] + [len(part) for part in parts])
+            values, rows = torch.cat(parts), counts.cumsum(0)
+    if missing is not None:
+        raise ValueError(
+            f"graph {missing} has no {attribute}, for which features are declared; correct `features`"
+        )
+    return (values[:, None] if values.dim() == 1 else values.flatten(1)), rows
+
+
+def _check_categories(
+    attribute: str, declared: str, values: Tensor, rows: Tensor, categories: tuple[int, ...]
+) -> None:
+    if values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
+        raise ValueError(
+            f"{attribute} is {values.dtype}, but {declared} wants integers; declare continuous features instead, "
+            f"or convert {attribute}"
+        )
+    if values.shape[1] != len(categories):
+        raise ValueError(
+            f"{attribute} has {values.shape[1]} columns, but {declared} has {len(categories)} entries; give one "
+            "number of categories per column"
+        )
+    wrong = (values < 0) | (values >= torch.tensor(categories, device=values.device))
+    if bool(wrong.any()):
+        row, column = wrong.nonzero()[0].tolist()
+        graph = int(torch.searchsorted(rows, row, right=True)) - 1
+        raise ValueError(
+            f"{attribute} of graph {graph} has the value {int(values[row, column])} in column {column}, but "
+            f"{declared}[{column}] is {categories[column]}, for values 0 to {categories[column] - 1}"
+        )
+
+
+def _check_continuous(attribute: str, declared: str, values: Tensor, columns: int) -> None:
+    if not values.is_floating_point():
+        raise ValueError(
+            f"{attribute} is {values.dtype}, but {declared} wants floats; declare categories instead, "
+            f"or convert {attribute}"
+        )
+    if values.shape[1] != columns:
+        raise ValueError(f"{attribute} has {values.shape[1]} columns, but {declared} is {columns}")

@@ -1,0 +1,190 @@
+"""Files of datasets: made next to their final name and moved there whole, by one process at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import pickle
+import platform
+import shutil
+import tempfile
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.status import Status
+
+# Seconds without an answer after which a server counts as out of reach.
+_NETWORK_TIMEOUT = 10
+_CHUNK = 1 << 20
+
+
+def status(text: str) -> Status:
+    """A line on stderr while something runs; gone afterwards, and not shown where there is no terminal."""
+    return Console(stderr=True).status(text)
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Only one process of this machine and user at a time prepares ``folder``; others wait here.
+
+    Several machines on one file system do not see each other's lock. There `workspace` makes sure that nobody ever
+    reads a half-written file.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else ""
+    key = hashlib.sha256(f"{user}:{folder.resolve()}".encode()).hexdigest()[:16]
+    # In the temporary folder of the system, so that nothing is left beside the data.
+    lock = FileLock(Path(tempfile.gettempdir()) / f"graphpe-{key}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        with status(f"Waiting for another process that prepares {folder}"):
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def workspace(target: Path) -> Iterator[Path]:
+    """An empty folder beside ``target`` in which to make it, to be moved with ``os.replace`` when complete.
+
+    The folder is removed at the end with all that is still in it, and so is what a killed process left behind.
+
+    Raises:
+        ValueError: If the folder of ``target`` cannot be written to.
+    """
+    prefix = f".{target.name}.{platform.node()}-"
+    work = target.parent / f"{prefix}{os.getpid()}.partial"
+    new_folders = [
+        folder for folder in (target.parent, *target.parent.parents) if not folder.exists()
+    ]
+    try:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            for leftover in target.parent.glob(f"{escape(prefix)}*.partial"):
+                shutil.rmtree(leftover)
+            work.mkdir()
+        except OSError as error:
+            raise ValueError(
+                f"cannot write to {target.parent} ({error.strerror}); copy the dataset to a folder where you may "
+                "write and give that as root"
+            ) from error
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        for folder in new_folders:
+            with suppress(OSError):  # not empty: then it is wanted
+                folder.rmdir()
+
+
+def save(content: Any, path: Path) -> None:
+    """``torch.save`` that leaves either the whole file or none.
+
+    Raises:
+        ValueError: If the file cannot be written.
+    """
+    with workspace(path) as work:
+        try:
+            torch.save(content, work / path.name)
+            os.replace(work / path.name, path)
+        except (OSError, RuntimeError) as error:
+            raise ValueError(
+                f"could not write {path} ({one_line(error)}); is there enough space?"
+            ) from error
+
+
+def load(path: Path) -> Any:
+    """``torch.load`` of a file written by `save`: tensors and plain Python values only.
+
+    Raises:
+        ValueError: If the file is broken.
+    """
+    with broken_processed_file(path):
+        return torch.load(path, weights_only=True)
+
+
+@contextmanager
+def broken_processed_file(path: Path) -> Iterator[None]:
+    """Turns what ``torch.load`` raises on a broken file into one line that names the file and the remedy."""
+    try:
+        yield
+    except (OSError, EOFError, RuntimeError, KeyError, pickle.UnpicklingError) as error:
+        raise ValueError(
+            f"processed file {path} is broken or truncated ({one_line(error)}); delete it, and it is made again from "
+            "the raw files"
+        ) from error
+
+
+def download(url: str, path: Path, what: str, remedy: str) -> None:
+    """Downloads a file under a progress bar.
+
+    Args:
+        url: Where from.
+        path: Where to.
+        what: What is being downloaded, for the progress bar and the error.
+        remedy: What to do when there is no network.
+
+    Raises:
+        ValueError: If the server is out of reach, or the connection broke before the end.
+    """
+    columns = (
+        TextColumn(f"Downloading {what}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    received, size = 0, 0
+    try:
+        with (
+            urllib.request.urlopen(url, timeout=_NETWORK_TIMEOUT) as response,
+            path.open("wb") as file,
+            Progress(*columns, console=Console(stderr=True), transient=True) as bar,
+        ):
+            size = int(response.headers.get("Content-Length") or 0)
+            task = bar.add_task("", total=size or None)
+            while chunk := response.read(_CHUNK):
+                file.write(chunk)
+                received += len(chunk)
+                bar.advance(task, len(chunk))
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise ValueError(
+            f"{what} could not be downloaded from {url} ({one_line(reason)}); {remedy}"
+        ) from error
+    if received < size:
+        raise ValueError(
+            f"the download of {what} from {url} broke off after {received:,} of {size:,} bytes; try again, or {remedy}"
+        )
+
+
+def unpack(archive: Path, folder: Path, what: str) -> None:
+    """Unpacks a zip archive, checking the checksums of its files.
+
+    Raises:
+        ValueError: If the archive is broken.
+    """
+    try:
+        with zipfile.ZipFile(archive) as file:
+            file.extractall(folder)
+    except (zipfile.BadZipFile, EOFError, OSError, zlib.error) as error:
+        raise ValueError(
+            f"the download of {what} ({archive.name}) is not a complete zip archive ({one_line(error)}); try again"
+        ) from error
+
+
+def one_line(error: object) -> str:
+    """The first line of a message, or the name of its class."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

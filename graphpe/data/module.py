@@ -1,0 +1,139 @@
+"""`GraphDataModule`: a dataset, its encodings and its batches, for Lightning."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningDataModule
+from torch import Tensor
+from torch_geometric.data import Data, Dataset
+from torch_geometric.loader import DataLoader
+
+from graphpe.data.feature_check import check_features
+from graphpe.data.sources import GraphSource
+from graphpe.fields import Field
+from graphpe.precompute import encode
+from graphpe.tasks import Features
+from graphpe.transforms import Encoding
+from graphpe.transforms.attach import written_fields
+
+_PARTS = ("train", "valid", "test")
+
+
+class GraphDataModule(LightningDataModule):
+    """Loads a dataset, encodes it once as a whole, and serves its parts in batches.
+
+    Under DDP each process loads and encodes the same graphs, and Lightning gives each its share of the batches.
+
+    Args:
+        dataset: Where the graphs come from.
+        encodings: What to attach to the graphs.
+        batch_size: Graphs per batch (per process). The last batch is smaller where the numbers don't divide.
+        num_workers: Processes that make batches; 0 makes them in the main process.
+        seed: Of the order in which graphs are trained on.
+        features: The input features that the network expects. The data are checked against them.
+
+    Attributes:
+        fields: The fields that the encodings write, by name.
+        parts: After `setup`: the encoded graphs of ``"train"``, ``"valid"`` and ``"test"``.
+        num_graphs: After `setup`: the number of graphs of each part.
+        encoding_seconds: After `setup`: how long encoding took.
+
+    Raises:
+        ValueError: If a setting is out of range, two encodings write the same field, or (in `setup`) the data can't be
+            loaded, can't be encoded, or aren't as ``features`` says.
+    """
+
+    def __init__(
+        self,
+        dataset: GraphSource,
+        encodings: list[Encoding] | None = None,
+        batch_size: int = 128,
+        num_workers: int = 0,
+        seed: int = 0,
+        features: Features | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(dataset, GraphSource):
+            raise TypeError(
+                f"dataset is a {type(dataset).__name__}; it must be a GraphSource, such as OGBSource('ogbg-molhiv'), "
+                "or InMemorySource(train, valid, test) for graphs of your own"
+            )
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+        if num_workers < 0:
+            raise ValueError(f"num_workers is {num_workers}; it must be 0 or more")
+        self.dataset = dataset
+        self.encodings = list(encodings or [])
+        self.batch_size = batch_size
+        self.num_workers = num_workers
+        self.seed = seed
+        self.features = features
+        self.fields: dict[str, Field] = written_fields(self.encodings)
+        self.parts: dict[str, Dataset | list[Data]] = {}
+        self.num_graphs: dict[str, int] = {}
+        self.encoding_seconds = 0.0
+
+    def prepare_data(self) -> None:
+        """Downloads and processes; Lightning calls it in one process per machine."""
+        self.dataset.prepare()
+
+    def setup(self, stage: str | None = None) -> None:
+        """Loads and encodes the graphs, the first time it is called.
+
+        Args:
+            stage: Lightning's stage; all parts are there for each.
+        """
+        if self.parts:
+            return
+        graphs, index = self.dataset.load()
+        absent = [part for part in _PARTS if part not in index]
+        if absent:
+            raise ValueError(
+                f"{type(self.dataset).__name__}.load gives no split index for {absent[0]!r}; it must give train, valid "
+                "and test"
+            )
+        if self.features is not None:
+            check_features(self.features, graphs)
+        if self.encodings:
+            start = time.perf_counter()
+            is_main_process = self.trainer is None or self.trainer.is_global_zero
+            graphs = encode(graphs, self.encodings, progress=is_main_process)
+            self.encoding_seconds = time.perf_counter() - start
+        self.parts = {part: _select(graphs, index[part]) for part in _PARTS}
+        self.num_graphs = {part: len(graphs) for part, graphs in self.parts.items()}
+
+    def train_dataloader(self) -> DataLoader:
+        """Batches of the training graphs in a random order, which the seed determines."""
+        generator = torch.Generator().manual_seed(self.seed)
+        return self._loader("train", shuffle=True, generator=generator)
+
+    def val_dataloader(self) -> DataLoader:
+        """Batches of the validation graphs."""
+        return self._loader("valid")
+
+    def test_dataloader(self) -> DataLoader:
+        """Batches of the test graphs."""
+        return self._loader("test")
+
+    def predict_dataloader(self) -> DataLoader:
+        """Batches of the test graphs, in their order."""
+        return self._loader("test")
+
+    def _loader(self, part: str, **order: Any) -> DataLoader:
+        if self.num_graphs.get(part) == 0:
+            raise ValueError(f"the {part} part of {self.dataset} has no graphs; give at least one")
+        return DataLoader(
+            self.parts[part],
+            batch_size=self.batch_size,
+            num_workers=self.num_workers,
+            persistent_workers=self.num_workers > 0,
+            pin_memory=torch.cuda.is_available(),
+            **order,
+        )
+
+
+def _select(graphs: Dataset | list[Data], index: Tensor) -> Dataset | list[Data]:
+    return graphs[index] if isinstance(graphs, Dataset) else [graphs[i] for i in index.tolist()]

@@ -1,0 +1,102 @@
+"""Where the graphs of a `GraphDataModule` come from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, Dataset
+
+from graphpe.data.ogb import OGBGraphs
+from graphpe.data.zinc import ZINC
+
+
+class SplitGraphs(NamedTuple):
+    """Graphs and which of them are in which part.
+
+    Args:
+        graphs: All graphs: a PyG dataset or a list of ``Data``.
+        index: The graph numbers of ``"train"``, ``"valid"`` and ``"test"``, int64.
+    """
+
+    graphs: Dataset | list[Data]
+    index: Mapping[str, Tensor]
+
+
+class GraphSource(ABC):
+    """Settings from which a dataset can be loaded, in each process on its own.
+
+    Subclass it to train on your own data: it needs `load`. A subclass can be named in a configuration file by
+    ``class_path`` and ``init_args``.
+    """
+
+    @abstractmethod
+    def load(self) -> SplitGraphs:
+        """The graphs and their split."""
+
+    def prepare(self) -> None:
+        """Downloads and processes, so that `load` needs only to read; called once per machine."""
+        self.load()
+
+
+@dataclass(frozen=True)
+class OGBSource(GraphSource):
+    """A graph-level dataset of the Open Graph Benchmark with its official split; see `OGBGraphs`.
+
+    Args:
+        name: OGB's name, e.g. ``"ogbg-molhiv"``.
+        root: Folder that holds the dataset's folder; downloaded into it if absent.
+    """
+
+    name: str
+    root: Path = Path("data/ogb")
+
+    def load(self) -> SplitGraphs:
+        graphs = OGBGraphs(self.name, self.root)
+        return SplitGraphs(graphs, graphs.get_idx_split())
+
+
+@dataclass(frozen=True)
+class ZINCSource(GraphSource):
+    """The ZINC molecules with their official split; see `ZINC`.
+
+    Args:
+        root: Folder with ``raw/``; downloaded into it if absent.
+        subset: The 12,000 molecules of the benchmark instead of all 249,456.
+    """
+
+    root: Path = Path("data/zinc")
+    subset: bool = True
+
+    def load(self) -> SplitGraphs:
+        graphs = ZINC(self.root, self.subset)
+        return SplitGraphs(graphs, graphs.get_idx_split())
+
+
+@dataclass(frozen=True, eq=False)
+class InMemorySource(GraphSource):
+    """Graphs that the program already has: three lists of ``Data``, or three PyG datasets.
+
+    Args:
+        train: Graphs to train on.
+        valid: Graphs that choose the checkpoint.
+        test: Graphs of the reported result.
+    """
+
+    train: Sequence[Data] = field(repr=False)
+    valid: Sequence[Data] = field(repr=False)
+    test: Sequence[Data] = field(repr=False)
+
+    def load(self) -> SplitGraphs:
+        parts = {"train": self.train, "valid": self.valid, "test": self.test}
+        graphs = [graph for part in parts.values() for graph in part]
+        numbers = torch.arange(len(graphs)).split([len(part) for part in parts.values()])
+        return SplitGraphs(graphs, dict(zip(parts, numbers, strict=True)))
+
+    def prepare(self) -> None:
+        pass

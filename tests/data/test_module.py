@@ -1,0 +1,276 @@
+"""GraphDataModule: loads, encodes once, and serves every graph."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import jsonargparse
+import pytest
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from torch_geometric.data import Data, InMemoryDataset
+
+from graphpe import Features
+from graphpe.data import (
+    ZINC,
+    GraphDataModule,
+    GraphSource,
+    InMemorySource,
+    OGBSource,
+    SplitGraphs,
+    ZINCSource,
+)
+from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
+
+ENCODINGS = [AddLaplacianEigenvectorPE(4), AddRandomWalkPE(5)]
+
+
+def path_graph(n: int, label: float = 0.0) -> Data:
+    forward = torch.stack([torch.arange(n - 1), torch.arange(1, n)])
+    return Data(
+        x=torch.zeros(n, 1, dtype=torch.long),
+        edge_index=torch.cat([forward, forward.flip(0)], dim=1),
+        y=torch.tensor([[label]]),
+    )
+
+
+def paths(first: int, last: int) -> list[Data]:
+    """Paths of n nodes with label n."""
+    return [path_graph(n, float(n)) for n in range(first, last + 1)]
+
+
+SOURCE = InMemorySource(train=paths(1, 10), valid=paths(11, 13), test=paths(14, 18))
+
+
+def labels(loader) -> list[float]:
+    return [label for batch in loader for label in batch.y.flatten().tolist()]
+
+
+def test_every_graph_is_served_with_its_encodings() -> None:
+    data = GraphDataModule(SOURCE, ENCODINGS, batch_size=3)
+    data.prepare_data()
+    data.setup()
+    assert data.num_graphs == {"train": 10, "valid": 3, "test": 5}
+    assert data.encoding_seconds > 0
+    assert set(data.fields) == {
+        "laplacian_eigenvector_pe",
+        "laplacian_eigenvalue",
+        "laplacian_eigenvector_count",
+        "random_walk_pe",
+    }
+    # No graph is dropped: not the last batch of one either.
+    assert [batch.num_graphs for batch in data.train_dataloader()] == [3, 3, 3, 1]
+    assert sorted(labels(data.train_dataloader())) == list(range(1, 11))
+    assert labels(data.val_dataloader()) == [11, 12, 13]
+    assert labels(data.test_dataloader()) == list(range(14, 19))
+    assert labels(data.predict_dataloader()) == list(range(14, 19))
+    for graph in next(iter(data.test_dataloader())).to_data_list():
+        alone = path_graph(graph.num_nodes)
+        for encoding in ENCODINGS:
+            alone = encoding(alone)
+        for name, field in data.fields.items():
+            assert torch.equal(graph[name], alone[name])
+            assert graph[name].shape[1] == field.width
+
+
+def test_seed_determines_the_training_order() -> None:
+    def orders(seed: int) -> list[list[float]]:
+        data = GraphDataModule(SOURCE, batch_size=4, seed=seed)
+        data.setup()
+        loader = data.train_dataloader()
+        return [labels(loader), labels(loader)]
+
+    first, second = orders(0)
+    assert first != second  # of two epochs
+    assert orders(0) == [first, second]
+    assert orders(1) != [first, second]
+
+
+def test_setup_encodes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = GraphDataModule(SOURCE, ENCODINGS)
+    for stage in ("fit", "test", None):
+        data.setup(stage)
+        if stage == "fit":
+            parts = data.parts
+            monkeypatch.setattr("graphpe.data.module.encode", None)
+    assert data.parts is parts
+
+
+def test_without_encodings() -> None:
+    data = GraphDataModule(SOURCE)
+    data.setup()
+    assert (data.fields, data.encoding_seconds) == ({}, 0.0)
+    assert len(data.parts["train"]) == 10
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_ogb_source(molesol: Path, num_workers: int) -> None:
+    data = GraphDataModule(OGBSource("ogbg-molesol", molesol), ENCODINGS, num_workers=num_workers)
+    data.prepare_data()
+    assert (molesol / "ogbg_molesol" / "processed").is_dir()
+    data.setup("fit")
+    assert data.num_graphs == {"train": 902, "valid": 113, "test": 113}
+    graphs, index = data.dataset.load()
+    theirs = graphs[index["valid"]]
+    (batch,) = data.val_dataloader()
+    assert torch.equal(batch.x, torch.cat([graph.x for graph in theirs]))
+    assert torch.equal(batch.y, torch.cat([graph.y for graph in theirs]))
+    assert batch.random_walk_pe.shape == (batch.num_nodes, 5)
+    assert batch.laplacian_eigenvalue.shape == (113, 4)
+
+
+def test_zinc_source(shared_data: Path, tmp_path: Path) -> None:
+    if not (shared_data / "zinc" / "raw").is_dir():
+        pytest.skip(f"ZINC is not in {shared_data}")
+    shutil.copytree(shared_data / "zinc" / "raw", tmp_path / "raw", copy_function=shutil.copyfile)
+    # A small train part, for speed.
+    (tmp_path / "raw" / "train.index").write_text(",".join(map(str, range(100))) + "\n")
+    data = GraphDataModule(
+        ZINCSource(tmp_path), ENCODINGS, features=Features((28,), edge_categories=(4,))
+    )
+    data.setup()
+    assert data.num_graphs == {"train": 100, "valid": 1000, "test": 1000}
+    test = ZINC(tmp_path)[1100:]
+    assert torch.equal(
+        torch.cat([batch.y for batch in data.test_dataloader()]),
+        torch.cat([graph.y for graph in test]),
+    )
+
+
+def test_pyg_datasets_as_parts() -> None:
+    """Also for GraphGPS#3 and the like: own data without a global configuration."""
+
+    class Stored(InMemoryDataset):
+        def __init__(self, graphs: list[Data]) -> None:
+            super().__init__()
+            self.data, self.slices = self.collate(graphs)
+
+    data = GraphDataModule(
+        InMemorySource(Stored(paths(2, 5)), Stored(paths(6, 7)), Stored(paths(8, 9))), ENCODINGS
+    )
+    data.setup()
+    assert labels(data.val_dataloader()) == [6, 7]
+    assert next(iter(data.test_dataloader())).random_walk_pe.shape == (17, 5)
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def test_bad_settings() -> None:
+    with pytest.raises(TypeError, match="dataset is a list; it must be a GraphSource"):
+        GraphDataModule(paths(1, 2))
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        GraphDataModule(SOURCE, batch_size=0)
+    with pytest.raises(ValueError, match="num_workers is -1"):
+        GraphDataModule(SOURCE, num_workers=-1)
+    with pytest.raises(ValueError, match="both write 'random_walk_pe'"):
+        GraphDataModule(SOURCE, [AddRandomWalkPE(3), AddRandomWalkPE(4)])
+
+
+def test_features_are_checked() -> None:
+    data = GraphDataModule(SOURCE, features=Features(node_categories=(1,)))
+    data.setup()
+    data = GraphDataModule(SOURCE, features=Features(node_categories=(1,), edge_categories=(2,)))
+    with pytest.raises(ValueError, match="graph 0 has no edge_attr"):
+        data.setup()
+
+
+def test_empty_part_is_named() -> None:
+    data = GraphDataModule(InMemorySource(train=[], valid=paths(1, 2), test=paths(3, 3)))
+    data.setup()
+    assert labels(data.val_dataloader()) == [1, 2]
+    with pytest.raises(ValueError, match=r"the train part of InMemorySource.* has no graphs"):
+        data.train_dataloader()
+
+
+def test_bad_graph_is_named() -> None:
+    wrong = path_graph(3)
+    wrong.edge_index[0, 0] = 3
+    data = GraphDataModule(InMemorySource(paths(1, 3), [wrong], paths(2, 2)), ENCODINGS)
+    with pytest.raises(ValueError, match="edge_index of graph 3"):
+        data.setup()
+
+
+@dataclass(frozen=True)
+class TwoParts(GraphSource):
+    """A source that forgets a part."""
+
+    def load(self) -> SplitGraphs:
+        return SplitGraphs(paths(1, 2), {"train": torch.tensor([0]), "test": torch.tensor([1])})
+
+
+def test_forgotten_part_is_named() -> None:
+    with pytest.raises(ValueError, match=r"TwoParts\.load gives no split index for 'valid'"):
+        GraphDataModule(TwoParts()).setup()
+
+
+# --- configuration, Lightning ---------------------------------------------------------------------
+
+
+def test_configured_from_yaml(molesol: Path) -> None:
+    parser = jsonargparse.ArgumentParser(exit_on_error=False)
+    parser.add_class_arguments(GraphDataModule, "data")
+    config = parser.parse_string(
+        f"""
+data:
+  dataset:
+    class_path: graphpe.data.OGBSource
+    init_args: {{name: ogbg-molesol, root: {molesol}}}
+  encodings:
+    - class_path: graphpe.transforms.AddLaplacianEigenvectorPE
+      init_args: {{k: 4}}
+    - class_path: graphpe.transforms.AddRandomWalkPE
+      init_args: {{walk_length: 5}}
+  batch_size: 32
+"""
+    )
+    assert parser.parse_string(parser.dump(config)) == config
+    data = parser.instantiate(config).data
+    assert data.dataset == OGBSource("ogbg-molesol", molesol)
+    assert data.encodings == ENCODINGS
+    assert data.batch_size == 32
+
+
+class Mean(LightningModule):
+    """Predicts one number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean = torch.nn.Parameter(torch.zeros(1))
+        self.seen: list[float] = []
+
+    def training_step(self, batch):
+        return (self.mean - batch.y).abs().mean()
+
+    def validation_step(self, batch) -> None:
+        assert batch.random_walk_pe.shape[1] == 5
+
+    def test_step(self, batch) -> None:
+        self.seen += batch.y.flatten().tolist()
+
+    def predict_step(self, batch):
+        return batch.y
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have many workers")
+@pytest.mark.filterwarnings("ignore:.*GPU available but not used")
+def test_with_a_trainer() -> None:
+    trainer = Trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    model, data = Mean(), GraphDataModule(SOURCE, ENCODINGS, batch_size=4)
+    trainer.fit(model, datamodule=data)
+    trainer.test(model, datamodule=data, verbose=False)
+    predictions = trainer.predict(model, datamodule=data)
+    assert model.seen == list(range(14, 19))
+    assert torch.cat(predictions).flatten().tolist() == list(range(14, 19))
