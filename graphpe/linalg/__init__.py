@@ -10,6 +10,7 @@ from graphpe.linalg.laplacian import (
     transition_matrix,
     without_self_loops,
 )
+from graphpe.linalg.sparse_walks import sparse_return_probabilities
 from graphpe.linalg.walks import return_probabilities
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "laplacian",
     "laplacian_eigenpairs",
     "return_probabilities",
+    "sparse_return_probabilities",
     "transition_matrix",
     "without_self_loops",
 ]

@@ -1,0 +1,32 @@
+"""Learned encoders, layers and whole networks for graphs with positional encodings."""
+
+from __future__ import annotations
+
+from graphpe.nn.encoders import (
+    SPE,
+    EigenvectorEncoder,
+    FieldEncoder,
+    FieldRequirement,
+    LinearEncoder,
+)
+from graphpe.nn.features import FeatureEmbedding
+from graphpe.nn.gine import GINE
+from graphpe.nn.graph_transformer import GraphTransformer
+from graphpe.nn.layers import GINELayer, GraphTransformerLayer
+from graphpe.nn.network import GraphNetwork
+from graphpe.nn.readout import Readout
+
+__all__ = [
+    "GINE",
+    "SPE",
+    "EigenvectorEncoder",
+    "FeatureEmbedding",
+    "FieldEncoder",
+    "FieldRequirement",
+    "GINELayer",
+    "GraphNetwork",
+    "GraphTransformer",
+    "GraphTransformerLayer",
+    "LinearEncoder",
+    "Readout",
+]

@@ -1,0 +1,60 @@
+"""The small blocks that layers and networks are made of: normalisation and multi-layer perceptrons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from torch import nn
+from torch_geometric.nn import MLP, BatchNorm
+
+Normalization = Literal["layer", "batch", "none"]
+
+# One row has no variance: it is normalised by the running statistics, which then stay as they are.
+_BATCH_NORM: dict[str, Any] = {"allow_single_element": True}
+_MLP_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "layer": {"norm": "layer_norm", "norm_kwargs": {"mode": "node"}},
+    "batch": {"norm": "batch_norm", "norm_kwargs": _BATCH_NORM},
+    "none": {"norm": None},
+}
+
+
+def normalization(kind: Normalization, channels: int) -> nn.Module:
+    """Builds a normalisation of rows ``[R, channels]``.
+
+    Args:
+        kind: ``"layer"`` (each row by itself), ``"batch"`` (each column over the rows; a single row in training is
+            normalised by the running statistics) or ``"none"``.
+        channels: Number of columns.
+    """
+    check_normalization(kind)
+    if kind == "layer":
+        return nn.LayerNorm(channels)
+    if kind == "batch":
+        return BatchNorm(channels, **_BATCH_NORM)
+    return nn.Identity()
+
+
+def mlp(channels: Sequence[int], norm: Normalization) -> MLP:
+    """Builds linear layers with a normalisation and ReLU after each but the last.
+
+    Args:
+        channels: Width of the input, of each hidden layer, and of the output.
+        norm: See :func:`normalization`.
+    """
+    check_normalization(norm)
+    # In place, since neither the normalisation nor the linear layer before it needs its output in the backward pass.
+    return MLP(list(channels), act_kwargs={"inplace": True}, **_MLP_ARGUMENTS[norm])
+
+
+def check_normalization(kind: str) -> None:
+    """Refuses a name that is no normalisation."""
+    if kind not in _MLP_ARGUMENTS:
+        raise ValueError(f"norm is {kind!r}; it must be one of {list(_MLP_ARGUMENTS)}")
+
+
+def check_positive(**numbers: int) -> None:
+    """Refuses sizes, given by name, that are not positive whole numbers."""
+    for name, number in numbers.items():
+        if not isinstance(number, int) or number < 1:
+            raise ValueError(f"{name} is {number!r}; it must be a positive whole number")

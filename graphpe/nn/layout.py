@@ -1,0 +1,118 @@
+"""Where graphs, nodes and node pairs lie in a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphpe.ragged import offsets_of, ragged_arange
+
+
+@dataclass(frozen=True)
+class GraphLayout:
+    """Where the graphs of a batch lie.
+
+    Args:
+        batch: ``[N]`` the graph that each node belongs to, ascending.
+        ptr: ``[B + 1]`` first node of each graph, and the number of nodes.
+    """
+
+    batch: Tensor
+    ptr: Tensor
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes of all graphs, N."""
+        return self.batch.numel()
+
+    @property
+    def num_graphs(self) -> int:
+        """Number of graphs, B; graphs without nodes count."""
+        return self.ptr.numel() - 1
+
+    @property
+    def sizes(self) -> Tensor:
+        """``[B]`` number of nodes of each graph."""
+        return self.ptr.diff()
+
+
+@dataclass(frozen=True)
+class NodePairs:
+    """All ordered pairs (i, j) of nodes of the same graph, row-major, graph after graph: the rows of a pair field.
+
+    The pairs of a node i lie together: they are the rows ``start[i]`` to ``start[i] + n``, where n is the size of the
+    graph of i.
+
+    Args:
+        source: ``[P]`` node i of each pair.
+        target: ``[P]`` node j of each pair.
+        start: ``[N]`` row of the first pair of each node.
+    """
+
+    source: Tensor
+    target: Tensor
+    start: Tensor
+
+    def __len__(self) -> int:
+        return self.source.numel()
+
+
+def graph_layout(data: Data) -> GraphLayout:
+    """Reads where the graphs of a batch lie; a ``Data`` without ``batch`` is one graph.
+
+    Args:
+        data: A PyG ``Batch`` or ``Data``.
+
+    Raises:
+        ValueError: If a batch of several graphs has lost its ``batch`` vector, or if ``batch`` does not fit the nodes
+            or is not sorted, since nodes would then silently be mixed across graphs.
+    """
+    num_nodes = data.num_nodes
+    if num_nodes is None:
+        raise ValueError(
+            "the number of nodes is unknown: the batch has no 'x'; set num_nodes on each graph"
+        )
+    batch = data.get("batch")
+    if batch is None:
+        # Only a Batch knows a number of graphs; a Data without one is a single graph.
+        num_graphs = getattr(data, "num_graphs", 1)
+        if num_graphs > 1:
+            raise ValueError(
+                f"the batch has {num_graphs} graphs but no 'batch' vector, so their nodes would be mixed; "
+                "keep 'batch' as torch_geometric.data.Batch makes it"
+            )
+        device = next(value.device for value in data.to_dict().values() if torch.is_tensor(value))
+        batch = torch.zeros(num_nodes, dtype=torch.long, device=device)
+        return GraphLayout(batch, torch.tensor([0, num_nodes], device=device))
+
+    if batch.shape != (num_nodes,):
+        raise ValueError(
+            f"'batch' has shape {list(batch.shape)}, but there are {num_nodes} nodes; it must be [{num_nodes}]"
+        )
+    if bool((batch.diff() < 0).any()):
+        raise ValueError(
+            "'batch' is not sorted, so the nodes of a graph do not lie together; sort the nodes by graph"
+        )
+    ptr = data.get("ptr")
+    if ptr is None:
+        num_graphs = int(batch[-1]) + 1 if num_nodes else 0
+        sizes = torch.bincount(batch, minlength=num_graphs)
+        ptr = offsets_of(sizes)
+    return GraphLayout(batch, ptr)
+
+
+def node_pairs(layout: GraphLayout) -> NodePairs:
+    """Lists all ordered pairs of nodes of the same graph, without padding.
+
+    Args:
+        layout: Where the graphs lie.
+
+    Returns:
+        Σ nᵢ² pairs, row-major, loops (i, i) included.
+    """
+    partners = layout.sizes[layout.batch]
+    source, column = ragged_arange(partners)
+    return NodePairs(source, layout.ptr[layout.batch[source]] + column, offsets_of(partners)[:-1])

@@ -1,0 +1,143 @@
+"""The frame that all networks share: embed, add encodings, propagate, pool, predict."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from graphpe.fields import Field, Symmetry
+from graphpe.nn.encoders import ENCODERS, FieldEncoder
+from graphpe.nn.features import FeatureEmbedding
+from graphpe.nn.layout import GraphLayout, graph_layout
+from graphpe.nn.readout import Readout, ReadoutKind
+from graphpe.tasks import Features
+
+
+class GraphNetwork(nn.Module, ABC):
+    """A network that predicts a vector for each graph.
+
+    The features of the nodes are embedded and the positional encodings added; a subclass updates the nodes in
+    :meth:`propagate`; the nodes of each graph are pooled, and a head maps them to the output.
+
+    Args:
+        features: What the dataset offers.
+        hidden_channels: Width of the nodes.
+        readout: How the nodes of a graph are pooled.
+        positional_encoders: Encoders whose output is added to the embedded nodes; their ``out_channels`` must be
+            ``hidden_channels``.
+        head: Maps ``[B, hidden_channels]`` to the output.
+
+    Raises:
+        ValueError: If an encoder has another width, or doesn't encode nodes.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        hidden_channels: int,
+        readout: ReadoutKind,
+        positional_encoders: list[FieldEncoder] | None,
+        head: nn.Module,
+    ) -> None:
+        super().__init__()
+        encoders = list(positional_encoders or [])
+        for encoder in encoders:
+            _check_encoder_fits(encoder, hidden_channels)
+        self.node_embedding = FeatureEmbedding(features, hidden_channels, "node")
+        self.positional_encoders = nn.ModuleList(encoders)
+        self.readout = Readout(readout)
+        self.head = head
+        self._warned: set[str] = set()
+
+    @abstractmethod
+    def propagate(self, x: Tensor, data: Data, layout: GraphLayout) -> Tensor:
+        """Updates the nodes.
+
+        Args:
+            x: ``[N, hidden_channels]`` embedded nodes with encodings.
+            data: The batch.
+            layout: Where its graphs lie.
+
+        Returns:
+            ``[N, hidden_channels]``.
+        """
+
+    def forward(self, batch: Data) -> Tensor:
+        """Predicts.
+
+        Args:
+            batch: A PyG ``Batch`` (or a ``Data``, one graph) with the features and the fields of the encoders.
+
+        Returns:
+            ``[B, out_channels]``, one row per graph.
+
+        Raises:
+            ValueError: If the batch lacks a feature, a field or its ``batch`` vector, or if one doesn't fit.
+        """
+        if batch.edge_index is None:
+            raise ValueError("the batch has no 'edge_index'; a graph without edges has [2, 0]")
+        layout = graph_layout(batch)
+        x = self.node_embedding(batch)
+        for encoder in self.positional_encoders:
+            x = x + encoder(batch)
+        return self.head(self.readout(self.propagate(x, batch, layout), layout))
+
+    def check_fields(self, fields: Mapping[str, Field]) -> None:
+        """Checks before training that a dataset has what the encoders read.
+
+        Warns, once per encoder and field, of a symmetry of a field that the encoder does not cover.
+
+        Args:
+            fields: The fields of the dataset, by name.
+
+        Raises:
+            ValueError: If a field is missing or doesn't fit; the message names the transform to add.
+        """
+        for encoder in self.positional_encoders:
+            name = type(encoder).__name__
+            for requirement in encoder.requires:
+                field = fields.get(requirement.name)
+                requirement.check(field, name)
+                self._warn_of_symmetry(encoder, field)
+
+    def _warn_of_symmetry(self, encoder: FieldEncoder, field: Field) -> None:
+        name = type(encoder).__name__
+        key = f"{name} {field.name}"
+        if encoder.covers(field.symmetry) or encoder.learns(field.symmetry) or key in self._warned:
+            return
+        self._warned.add(key)
+        warnings.warn(_describe_gap(encoder, field), stacklevel=3)
+
+
+_FREEDOM: dict[Symmetry, str] = {
+    "sign": "the sign of each column",
+    "basis": "the basis of each repeated eigenspace",
+    "phase": "the phase of each column",
+}
+
+
+def _describe_gap(encoder: FieldEncoder, field: Field) -> str:
+    """One sentence on a symmetry that an encoder leaves uncovered, and on the encoders that cover it."""
+    name = type(encoder).__name__
+    partly = " (only to signs, which it learns)" if encoder.learns("sign") else ""
+    covering = [cls.__name__ for cls in ENCODERS if cls.covers(field.symmetry)]
+    remedy = f"; {' or '.join(covering)} is" if covering else ""
+    freedom = f"{_FREEDOM[field.symmetry]} of {field.name!r} is arbitrary"
+    return f"{freedom}, and {name} is not invariant to it{partly}{remedy}"
+
+
+def _check_encoder_fits(encoder: FieldEncoder, hidden_channels: int) -> None:
+    name = type(encoder).__name__
+    if encoder.level != "node":
+        raise ValueError(
+            f"{name} encodes {encoder.level}s, but positional_encoders are added to nodes"
+        )
+    if encoder.out_channels != hidden_channels:
+        raise ValueError(
+            f"{name} has out_channels={encoder.out_channels}, but it is added to nodes of "
+            f"hidden_channels={hidden_channels}; make them equal"
+        )

@@ -1,0 +1,112 @@
+"""The layer of Dwivedi and Bresson."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from nn_batches import count_parameters
+from torch import Tensor
+
+from graphpe.nn import GraphTransformerLayer
+
+# Node 0 has no in-edge; node 4 has neither; the edge (1, 2) is there twice; node 3 attends to itself too.
+EDGE_INDEX = torch.tensor([[0, 1, 1, 2, 3, 2], [1, 2, 2, 3, 3, 1]])
+
+
+def update_by_hand(update: torch.nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    first, _, _, second = update.feed_forward
+    z = update.first_norm(x + update.output(y))
+    return update.second_norm(z + second(first(z).relu()))
+
+
+def layer_by_hand(
+    layer: GraphTransformerLayer, x: Tensor, edge: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Spec 3.1, node by node and head by head."""
+    width = x.size(1) // layer.heads
+    attended = torch.zeros_like(x)
+    scores = torch.zeros(EDGE_INDEX.size(1), x.size(1), dtype=x.dtype)
+    for head in range(layer.heads):
+        part = slice(head * width, (head + 1) * width)
+        query, key, value = (m(x)[:, part] for m in (layer.query, layer.key, layer.value))
+        for node in range(len(x)):
+            total, normalizer = torch.zeros(width, dtype=x.dtype), 0.0
+            for number, (source, target) in enumerate(EDGE_INDEX.t().tolist()):
+                if target != node:
+                    continue
+                score = query[node] * key[source] / math.sqrt(width)
+                if edge is not None:
+                    score = score * layer.edge(edge)[number, part]
+                scores[number, part] = score
+                weight = torch.exp(score.sum().clamp(-5, 5))
+                total = total + weight * value[source]
+                normalizer = normalizer + weight
+            if normalizer:
+                attended[node, part] = total / normalizer
+    new_edge = None if edge is None else update_by_hand(layer.edge_update, edge, scores)
+    return update_by_hand(layer.node_update, x, attended), new_edge
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])  # with the larger one, logits are clamped
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+@pytest.mark.parametrize("edges", [True, False])
+def test_equals_the_formula(edges: bool, norm: str, scale: float) -> None:
+    layer = GraphTransformerLayer(12, 3, edges, norm).double()
+    x = scale * torch.randn(5, 12, dtype=torch.float64)
+    edge = torch.randn(6, 12, dtype=torch.float64) if edges else None
+    got_x, got_edge = layer(x, EDGE_INDEX, edge)
+    with torch.no_grad():
+        expected_x, expected_edge = layer_by_hand(layer, x, edge)
+    torch.testing.assert_close(got_x, expected_x)
+    if edges:
+        torch.testing.assert_close(got_edge, expected_edge)
+        same_x, same_edge = layer(x, EDGE_INDEX, edge, update_edges=False)
+        assert torch.equal(same_x, got_x)
+        assert same_edge is edge
+    else:
+        assert got_edge is None
+
+
+@pytest.mark.parametrize("edges", [True, False])
+@pytest.mark.parametrize("num_edges", [0, 1])
+def test_nodes_without_in_edges(num_edges: int, edges: bool) -> None:
+    """B36, graphtransformer#27: 0/0 in the original; here such nodes get nothing from attention."""
+    layer = GraphTransformerLayer(8, 2, edges, "layer")
+    x = torch.randn(3, 8, requires_grad=True)
+    edge = torch.randn(num_edges, 8) if edges else None
+    out, _ = layer(x, EDGE_INDEX[:, :num_edges], edge)
+    out.sum().backward()
+    assert out.isfinite().all()
+    assert x.grad.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in layer.node_update.parameters())
+    nothing = layer.node_update(x, torch.zeros_like(x))
+    torch.testing.assert_close(out[0], nothing[0])
+
+
+def test_huge_logits_stay_finite() -> None:
+    layer = GraphTransformerLayer(8, 2, False, "layer")
+    x = (1e4 * torch.randn(5, 8)).requires_grad_()
+    out, _ = layer(x, EDGE_INDEX)
+    out.sum().backward()
+    assert out.isfinite().all()
+    assert x.grad.isfinite().all()
+
+
+def test_published_number_of_parameters() -> None:
+    assert count_parameters(GraphTransformerLayer(64, 8, edges=True)) == 58_368
+
+
+def test_dropout_only_in_training() -> None:
+    layer = GraphTransformerLayer(8, 2, False, "layer", dropout=0.5)
+    x = torch.randn(5, 8)
+    assert not torch.equal(layer(x, EDGE_INDEX)[0], layer(x, EDGE_INDEX)[0])
+    layer.eval()
+    assert torch.equal(layer(x, EDGE_INDEX)[0], layer(x, EDGE_INDEX)[0])
+
+
+@pytest.mark.parametrize("heads", [0, 3])
+def test_heads_must_divide_channels(heads: int) -> None:
+    with pytest.raises(ValueError, match=f"heads is {heads}, which does not divide the 8 channels"):
+        GraphTransformerLayer(8, heads, False)

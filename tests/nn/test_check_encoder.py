@@ -1,0 +1,232 @@
+"""`check_encoder` accepts encoders that keep the contract and refuses those that break it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from nn_batches import graphs
+from torch import nn
+
+from graphpe.nn import SPE, EigenvectorEncoder, FieldEncoder, FieldRequirement, LinearEncoder
+from graphpe.nn.blocks import normalization
+from graphpe.nn.encoders import ENCODERS
+from graphpe.nn.layout import graph_layout
+from graphpe.testing import check_encoder
+
+SMALL = {"hidden_channels": 8, "num_layers": 2, "num_filters": 3}
+GOOD = {
+    "linear": lambda: LinearEncoder(5, 7),
+    "eigenvector": lambda: EigenvectorEncoder(6, 7),
+    **{
+        f"SPE-{phi}-{rho}-{norm}-{k}": lambda phi=phi, rho=rho, norm=norm, k=k: SPE(
+            k, 7, phi=phi, rho=rho, norm=norm, **SMALL
+        )
+        for phi in ("mlp", "deepsets")
+        for rho in ("gin", "mlp")
+        for norm in ("layer", "batch", "none")
+        for k in (1, 6, 40)
+    },
+}
+
+
+@pytest.mark.parametrize("build", GOOD.values(), ids=GOOD)
+def test_accepts_our_encoders(build) -> None:
+    encoder = build()
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
+    check_encoder(encoder)
+    for name, value in encoder.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_every_encoder_is_tested() -> None:
+    assert {type(build()) for build in GOOD.values()} == set(ENCODERS)
+
+
+def test_accepts_own_graphs() -> None:
+    check_encoder(SPE(9, 4, **SMALL), graphs(9))
+
+
+def test_published_size() -> None:
+    check_encoder(SPE(37, 16, hidden_channels=32))
+
+
+class Encoder(FieldEncoder):
+    """Good as it is; each test breaks one thing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requires = (FieldRequirement("laplacian_eigenvector_pe", "node", 6, "AddPE"),)
+        self.out_channels = 3
+        self.linear = nn.Linear(6, 3)
+
+    def vectors(self, data):
+        return self.read(data, graph_layout(data))[0]
+
+    def forward(self, data):
+        return self.linear(self.vectors(data))
+
+
+def test_accepts_the_encoder_that_the_others_break() -> None:
+    check_encoder(Encoder())
+
+
+class ClaimsSigns(Encoder):
+    invariant_to = frozenset({"sign"})
+
+
+class ClaimsBasis(Encoder):
+    """Invariant to signs, but not to rotations."""
+
+    invariant_to = frozenset({"basis"})
+
+    def forward(self, data):
+        return self.linear(self.vectors(data).abs())
+
+
+class DependsOnOrder(Encoder):
+    def forward(self, data):
+        layout = graph_layout(data)
+        position = torch.arange(layout.num_nodes) - layout.ptr[layout.batch]
+        return super().forward(data) + position[:, None]
+
+
+class MixesGraphs(Encoder):
+    def forward(self, data):
+        out = super().forward(data)
+        return out + out.sum(0)
+
+
+class MixesGraphsInTraining(Encoder):
+    """Batch normalisation that is not declared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = normalization("batch", 3)
+
+    def forward(self, data):
+        return self.norm(super().forward(data))
+
+
+class NoiseInTraining(Encoder):
+    def forward(self, data):
+        return nn.functional.dropout(super().forward(data), training=self.training)
+
+
+class WrongWidth(Encoder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.out_channels = 4
+
+
+class NotFinite(Encoder):
+    def forward(self, data):
+        return super().forward(data) / self.vectors(data).norm(dim=1, keepdim=True).floor()
+
+
+class GradientNotFinite(Encoder):
+    """The norm of a zero row has no gradient."""
+
+    def forward(self, data):
+        squared = self.linear(self.vectors(data)).square().sum(1, keepdim=True)
+        return self.linear(self.vectors(data)) + (squared * 0).sqrt()
+
+
+class UnusedParameter(Encoder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.unused = nn.Linear(2, 2)
+
+
+class IgnoresItsField(Encoder):
+    def forward(self, data):
+        return self.linear(self.vectors(data) * 0)
+
+
+class ParameterThatIsNotRegistered(Encoder):
+    """As the published BasisNet on a GPU: `Parameter(...).to(device)` is a plain tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(6, 3)) * 1
+
+    def forward(self, data):
+        return super().forward(data) + self.vectors(data) @ self.weight
+
+
+class StateThatIsNotSaved(Encoder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("counter", torch.zeros(()), persistent=False)
+
+    def forward(self, data):
+        self.counter += 1e-4
+        return super().forward(data) + self.counter
+
+
+class SilentAboutMissingFields(Encoder):
+    def forward(self, data):
+        vectors = data.get("laplacian_eigenvector_pe")
+        if vectors is None:
+            vectors = self.linear.weight.new_zeros(data.num_nodes, 6)
+        return self.linear(vectors)
+
+
+class UnhelpfulAboutMissingFields(Encoder):
+    def forward(self, data):
+        vectors = data.get("laplacian_eigenvector_pe")
+        if vectors is None:
+            raise ValueError("laplacian_eigenvector_pe is missing")
+        return self.linear(vectors)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (ClaimsSigns, "a change of signs changes the output"),
+        (ClaimsBasis, "a rotation inside eigenspaces changes the output"),
+        (DependsOnOrder, "a permutation of the nodes.*changes the output"),
+        (MixesGraphs, "other graphs in a batch, in evaluation, changes the output"),
+        (MixesGraphsInTraining, "in training"),
+        (NoiseInTraining, "in training"),
+        (WrongWidth, r"shape \[1, 3\], not \[1, 4\]|shape \[0, 3\], not \[0, 4\]"),
+        (NotFinite, "the output is not finite"),
+        (GradientNotFinite, "the gradient of '.*' is not finite"),
+        (UnusedParameter, "'unused.weight' doesn't influence the output"),
+        (IgnoresItsField, "doesn't depend on 'laplacian_eigenvector_pe'"),
+        (StateThatIsNotSaved, "changes the output"),
+        (SilentAboutMissingFields, "nothing is raised when 'laplacian_eigenvector_pe' is missing"),
+        (UnhelpfulAboutMissingFields, "doesn't name 'AddPE'"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_refuses_bad_encoders(bad: type[Encoder], message: str) -> None:
+    torch.manual_seed(0)
+    with pytest.raises(AssertionError, match=message):
+        check_encoder(bad())
+
+
+def test_refuses_parameters_that_are_not_registered() -> None:
+    """They stay behind in float32 or cannot be copied."""
+    with pytest.raises(RuntimeError):
+        check_encoder(ParameterThatIsNotRegistered())
+
+
+def test_rotations_need_the_eigenvalues() -> None:
+    every = graphs(6)
+    for graph in every.values():
+        del graph.laplacian_eigenvalue
+    with pytest.raises(ValueError, match="graph 'no nodes' has no 'laplacian_eigenvalue'"):
+        check_encoder(ClaimsBasis(), every)
+
+
+def test_untestable_claims_are_refused() -> None:
+    class Phase(Encoder):
+        invariant_to = frozenset({"phase"})
+
+    class Elsewhere(LinearEncoder):
+        invariant_to = frozenset({"sign"})
+
+    with pytest.raises(ValueError, match="cannot test invariance to 'phase'"):
+        check_encoder(Phase())
+    with pytest.raises(ValueError, match="doesn't read 'laplacian_eigenvector_pe'"):
+        check_encoder(Elsewhere(5, 7))

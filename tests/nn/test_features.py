@@ -1,0 +1,130 @@
+"""Embeddings of node and edge features."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from graphpe.nn import FeatureEmbedding
+from graphpe.nn.features import has_edge_features
+from graphpe.tasks import Features
+
+
+def test_categories_are_summed_over_columns() -> None:
+    embedding = FeatureEmbedding(Features(node_categories=(3, 5)), 4)
+    x = torch.tensor([[0, 4], [2, 0]])
+    first, second = embedding.embedding.weight.split([3, 5])
+    expected = torch.stack([first[0] + second[4], first[2] + second[0]])
+    torch.testing.assert_close(embedding(Data(x=x)), expected)
+    assert embedding.embedding.weight.numel() == (3 + 5) * 4
+
+
+@pytest.mark.parametrize("dtype", [torch.long, torch.int32, torch.uint8, torch.bool])
+def test_any_integer_type(dtype: torch.dtype) -> None:
+    embedding = FeatureEmbedding(Features(node_categories=(2,)), 4)
+    x = torch.tensor([[0], [1]])
+    assert torch.equal(embedding(Data(x=x.to(dtype))), embedding(Data(x=x)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_floats_go_through_a_linear_layer(dtype: torch.dtype) -> None:
+    """B39: five float columns of x."""
+    embedding = FeatureEmbedding(Features(node_continuous=5), 4)
+    x = torch.ones(3, 5, dtype=dtype)
+    torch.testing.assert_close(embedding(Data(x=x)), embedding.linear(torch.ones(3, 5)))
+
+
+@pytest.mark.parametrize("level", ["node", "edge"])
+def test_one_dimension_is_one_column(level: str) -> None:
+    """B39: one-dimensional edge_attr."""
+    attribute = {"node": "x", "edge": "edge_attr"}[level]
+    integers = FeatureEmbedding(Features(**{f"{level}_categories": (4,)}), 3, level)
+    floats = FeatureEmbedding(Features(**{f"{level}_continuous": 1}), 3, level)
+    for embedding, values in ((integers, torch.tensor([3, 0])), (floats, torch.tensor([1.0, 2.0]))):
+        flat, column = Data(**{attribute: values}), Data(**{attribute: values[:, None]})
+        assert torch.equal(embedding(flat), embedding(column))
+
+
+def test_nodes_without_features_share_a_learned_vector() -> None:
+    embedding = FeatureEmbedding(Features(), 4)
+    out = embedding(Data(num_nodes=3))
+    assert out.shape == (3, 4)
+    out.sum().backward()
+    assert torch.equal(embedding.constant.grad, torch.full((4,), 3.0))
+
+
+@pytest.mark.parametrize(
+    ("features", "level", "data", "message"),
+    [
+        (Features(node_categories=(3,)), "node", Data(), "no 'x', but features.node_categories"),
+        (Features(edge_continuous=2), "edge", Data(), "no 'edge_attr', but features.edge_cont"),
+        (
+            Features(node_categories=(3,)),
+            "node",
+            Data(x=torch.zeros(2, 5)),
+            "'x' has 5 float32 columns, but features.node_categories declares 1 integer column",
+        ),
+        (
+            Features(node_continuous=5),
+            "node",
+            Data(x=torch.zeros(2, 1, dtype=torch.long)),
+            "'x' has 1 int64 column, but features.node_continuous declares 5 float columns",
+        ),
+        (
+            Features(node_continuous=5),
+            "node",
+            Data(x=torch.zeros(2, 4)),
+            "'x' has 4 float32 columns",
+        ),
+        (
+            Features(node_continuous=5),
+            "node",
+            Data(x=torch.zeros(2, 5, 1)),
+            r"'x' has shape \[2, 5, 1\]",
+        ),
+        (Features(), "node", Data(x=torch.zeros(2, 1)), "declares no node features"),
+        (
+            Features(edge_categories=(4, 2)),
+            "edge",
+            Data(edge_attr=torch.tensor([[3, 1], [3, 2]])),
+            r"'edge_attr' has category 2 in column 1 \(row 1\), but features.edge_categories\[1\] is 2",
+        ),
+        (
+            Features(node_categories=(4,)),
+            "node",
+            Data(x=torch.tensor([[-1]])),
+            "'x' has category -1 in column 0",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    features: Features, level: str, data: Data, message: str
+) -> None:
+    """B39: say what is missing or of the wrong type or width."""
+    with pytest.raises(ValueError, match=message):
+        FeatureEmbedding(features, 4, level)(data)
+
+
+def test_no_edges() -> None:
+    embedding = FeatureEmbedding(Features(edge_categories=(4, 4)), 3, "edge")
+    for shape in ((0, 2), (0, 2)):
+        out = embedding(Data(edge_attr=torch.zeros(*shape, dtype=torch.long)))
+        assert out.shape == (0, 3)
+    out.sum().backward()
+    assert embedding.embedding.weight.grad is not None
+
+
+def test_zeros_is_category_zero_or_the_number_zero() -> None:
+    for features in (Features(edge_categories=(4, 2)), Features(edge_continuous=2)):
+        embedding = FeatureEmbedding(features, 3, "edge")
+        dtype = torch.long if features.edge_categories else torch.float
+        expected = embedding(Data(edge_attr=torch.zeros(5, 2, dtype=dtype)))
+        assert torch.equal(embedding.zeros(5), expected)
+
+
+def test_edges_without_features_have_no_embedding() -> None:
+    assert not has_edge_features(Features(node_categories=(3,)))
+    assert has_edge_features(Features(edge_continuous=1))
+    with pytest.raises(ValueError, match="no edge features"):
+        FeatureEmbedding(Features(), 4, "edge")

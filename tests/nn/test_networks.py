@@ -1,0 +1,329 @@
+"""Whole networks: what all of them must get right."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import pytest
+import torch
+from jsonargparse import ArgumentParser
+from nn_batches import FEATURES, batch_of, graphs, largest_error
+from torch_geometric.data import Batch, Data
+
+from graphpe.fields import Field
+from graphpe.nn import (
+    GINE,
+    SPE,
+    EigenvectorEncoder,
+    FieldEncoder,
+    GraphNetwork,
+    GraphTransformer,
+    LinearEncoder,
+)
+from graphpe.tasks import Features
+
+K = 6
+FIELDS = {
+    "laplacian_eigenvector_pe": Field("laplacian_eigenvector_pe", "node", K, symmetry="basis"),
+    "laplacian_eigenvalue": Field("laplacian_eigenvalue", "graph", K),
+    "laplacian_eigenvector_count": Field("laplacian_eigenvector_count", "graph", 1, torch.int64),
+}
+
+
+def spe(hidden: int) -> SPE:
+    return SPE(K, hidden, hidden_channels=8, num_layers=2, num_filters=3)
+
+
+def networks() -> list:
+    builders = {
+        "sparse": lambda **s: GraphTransformer(FEATURES, 2, 16, 2, 4, **s),
+        "full": lambda **s: GraphTransformer(FEATURES, 2, 16, 2, 4, "full", **s),
+        "no edges": lambda **s: GraphTransformer(Features((28,)), 2, 16, 2, 4, **s),
+        "GINE": lambda **s: GINE(FEATURES, 2, 16, 2, **s),
+    }
+    return [
+        pytest.param(
+            lambda b=build, n=norm: b(norm=n, positional_encoders=[spe(16)]), id=f"{name}-{norm}"
+        )
+        for name, build in builders.items()
+        for norm in ("batch", "layer")
+    ]
+
+
+each_network = pytest.mark.parametrize("build", networks())
+
+
+@each_network
+def test_a_graph_alone_equals_the_graph_in_a_batch(build) -> None:
+    """B38, B30: nothing passes between graphs, of equal or different sizes."""
+    network = build().double().eval()
+    every = list(graphs(K).values())
+    together = network(Batch.from_data_list(every))
+    assert together.shape == (len(every), 2)
+    for number, graph in enumerate(every):
+        assert largest_error(network(graph), together[number : number + 1]) < 1e-9
+
+
+@each_network
+def test_order_of_nodes_and_edges_does_not_matter(build) -> None:
+    network = build().double().eval()
+    for graph in graphs(K).values():
+        new, order = torch.randperm(graph.num_nodes), torch.randperm(graph.num_edges)
+        permuted = graph.clone()
+        permuted.edge_index = new[graph.edge_index[:, order]]
+        permuted.edge_attr = graph.edge_attr[order]
+        for name in ("x", "laplacian_eigenvector_pe"):
+            permuted[name] = torch.empty_like(graph[name])
+            permuted[name][new] = graph[name]
+        assert largest_error(network(permuted), network(graph)) < 1e-9
+
+
+@each_network
+@pytest.mark.parametrize("name", [*graphs(K), None])
+def test_trains_on_any_graph(build, name: str | None) -> None:
+    """B35, pyg#1408: one node, no edges, one graph in a batch; finite gradients for all parameters that learn."""
+    network = build().train()
+    batch = batch_of(*([name] if name else []), k=K)
+    out = network(batch)
+    assert out.isfinite().all()
+    out.square().sum().backward()
+    for parameter_name, parameter in network.named_parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is not None, parameter_name
+            assert parameter.grad.isfinite().all(), parameter_name
+    assert all(buffer.isfinite().all() for buffer in network.buffers())
+
+
+@each_network
+def test_learns(build) -> None:
+    torch.manual_seed(0)
+    network, batch = build().train(), batch_of(k=K)
+    target = torch.randn(batch.num_graphs, 2)
+    optimizer = torch.optim.Adam((p for p in network.parameters() if p.requires_grad), 1e-2)
+    losses = []
+    for _ in range(60):
+        loss = (network(batch) - target).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@each_network
+def test_mixed_precision(build) -> None:
+    network, batch = build().train(), batch_of(k=K)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = network(batch)
+    out.float().square().sum().backward()
+    assert out.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in network.parameters() if p.requires_grad)
+
+
+@each_network
+def test_copies_and_reloads(build) -> None:
+    network, batch = build().eval(), batch_of(k=K)
+    other = build().eval()
+    assert not torch.equal(other(batch), network(batch))
+    other.load_state_dict(network.state_dict())
+    assert torch.equal(other(batch), network(batch))
+    assert torch.equal(copy.deepcopy(network)(batch), network(batch))
+
+
+def test_a_batch_without_batch_vector_is_refused() -> None:
+    """B38: GPSConv without batch attends over the whole mini-batch and says nothing."""
+    batch = batch_of("path", "complete")
+    del batch.batch
+    with pytest.raises(ValueError, match="2 graphs but no 'batch' vector"):
+        GraphTransformer(FEATURES, 1, 16, 1, 4, "full")(batch)
+
+
+def test_missing_edge_index_is_refused() -> None:
+    with pytest.raises(ValueError, match="no 'edge_index'"):
+        GINE(Features(), 1, 8, 1)(Data(num_nodes=3))
+
+
+def test_missing_edge_features_are_named() -> None:
+    """B39: edge_attr left out raised an AttributeError on None."""
+    batch = batch_of("path")
+    del batch.edge_attr
+    for network in (GINE(FEATURES, 1, 8, 1), GraphTransformer(FEATURES, 1, 8, 1, 2)):
+        with pytest.raises(ValueError, match="no 'edge_attr'"):
+            network(batch)
+
+
+def test_any_features() -> None:
+    """B39: five float columns of x and one-dimensional float edge_attr; or nothing at all."""
+    batch = batch_of("path", "complete")
+    batch.x, batch.edge_attr = torch.randn(11, 5), torch.randn(30)
+    features = Features(node_continuous=5, edge_continuous=1)
+    for network in (
+        GINE(features, 3, 8, 1),
+        GraphTransformer(features, 3, 8, 1, 2),
+        GraphTransformer(features, 3, 8, 1, 2, "full"),
+    ):
+        assert network(batch).shape == (2, 3)
+    del batch.x, batch.edge_attr
+    assert GINE(Features(), 3, 8, 1)(batch).shape == (2, 3)
+
+
+def test_full_attention_ignores_edges() -> None:
+    network = GraphTransformer(FEATURES, 1, 16, 2, 4, "full").eval()
+    batch = batch_of("path", "complete")
+    expected = network(batch)
+    batch.edge_index, batch.edge_attr = batch.edge_index[:, :3], torch.tensor([1, 2, 3])
+    assert torch.equal(network(batch), expected)
+
+
+def test_full_attention_is_sparse_attention_on_the_complete_graph() -> None:
+    full = GraphTransformer(FEATURES, 1, 16, 2, 4, "full").double().eval()
+    sparse = GraphTransformer(FEATURES, 1, 16, 2, 4).double().eval()
+    sparse.load_state_dict(full.state_dict())
+    batch = batch_of("complete")
+    batch.edge_attr = torch.zeros_like(batch.edge_attr)
+    torch.testing.assert_close(full(batch), sparse(batch))
+
+
+def test_encodings_are_added_to_the_embedded_nodes() -> None:
+    batch = batch_of("path", "complete")
+    linear = LinearEncoder(K, 8, "laplacian_eigenvector_pe", "AddLaplacianEigenvectorPE")
+
+    class Bare(GraphNetwork):
+        def propagate(self, x, data, layout):
+            return x
+
+    network = Bare(FEATURES, 8, "sum", [linear, spe(8)], torch.nn.Identity()).eval()
+    nodes = network.node_embedding(batch) + linear(batch) + network.positional_encoders[1](batch)
+    expected = torch.stack([nodes[:6].sum(0), nodes[6:].sum(0)])
+    torch.testing.assert_close(network(batch), expected)
+
+
+def test_unused_edge_update_of_the_last_layer_is_frozen() -> None:
+    """Distributed training waits for the gradient of every parameter that learns."""
+    network = GraphTransformer(FEATURES, 1, 16, 2, 4)
+    frozen = {name for name, p in network.named_parameters() if not p.requires_grad}
+    assert frozen
+    assert all(name.startswith("layers.1.edge_update.") for name in frozen)
+
+
+def test_encoder_of_another_width_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"LinearEncoder has out_channels=8.*hidden_channels=16"):
+        GINE(FEATURES, hidden_channels=16, positional_encoders=[LinearEncoder(3, 8)])
+
+
+def test_encoder_of_another_level_is_refused() -> None:
+    class PairEncoder(FieldEncoder):
+        level = "pair"
+        requires = ()
+        out_channels = 16
+
+        def forward(self, data):
+            raise NotImplementedError
+
+    with pytest.raises(ValueError, match="PairEncoder encodes pairs"):
+        GINE(FEATURES, hidden_channels=16, positional_encoders=[PairEncoder()])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"attention": "linear"}, "attention is 'linear'"),
+        ({"norm": "group"}, "norm is 'group'"),
+        ({"readout": "median"}, "readout is 'median'"),
+        ({"num_layers": 0}, "num_layers is 0"),
+        ({"hidden_channels": 0}, "hidden_channels is 0"),
+        ({"heads": 7}, "heads is 7"),
+    ],
+)
+def test_bad_arguments(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GraphTransformer(FEATURES, **arguments)
+
+
+class TestCheckFields:
+    def test_all_is_well(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            GINE(FEATURES, hidden_channels=8, positional_encoders=[spe(8)]).check_fields(FIELDS)
+            GINE(FEATURES).check_fields({})
+
+    def test_missing_field(self) -> None:
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=[LinearEncoder(4, 8)])
+        with pytest.raises(ValueError, match=r"'random_walk_pe'.*AddRandomWalkPE"):
+            network.check_fields(FIELDS)
+
+    def test_wrong_width(self) -> None:
+        encoder = EigenvectorEncoder(8, 8)
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=[encoder])
+        with pytest.raises(
+            ValueError, match="has 6 columns, but EigenvectorEncoder was built for 8"
+        ):
+            network.check_fields(FIELDS)
+
+    def test_wrong_level(self) -> None:
+        encoder = LinearEncoder(K, 8, "laplacian_eigenvalue")
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=[encoder])
+        with pytest.raises(ValueError, match="as a node field, but it is a graph field"):
+            network.check_fields(FIELDS)
+
+    @pytest.mark.parametrize(
+        ("encoder", "partly"),
+        [
+            (LinearEncoder(K, 8, "laplacian_eigenvector_pe"), ""),
+            (EigenvectorEncoder(K, 8), r" \(only to signs, which it learns\)"),
+        ],
+    )
+    def test_uncovered_symmetry_warns_once_and_names_spe(self, encoder, partly: str) -> None:
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=[encoder])
+        name = type(encoder).__name__
+        expected = (
+            f"basis of each repeated eigenspace.*{name} is not invariant to it{partly}; SPE is"
+        )
+        with pytest.warns(UserWarning, match=expected):
+            network.check_fields(FIELDS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            network.check_fields(FIELDS)
+
+    def test_signs_are_learned(self) -> None:
+        fields = {"v": Field("v", "node", K, symmetry="sign")}
+        network = GINE(
+            FEATURES, hidden_channels=8, positional_encoders=[EigenvectorEncoder(K, 8, "v")]
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            network.check_fields(fields)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning"
+)  # the new name came with jsonargparse 4.49
+def test_built_from_a_configuration(tmp_path) -> None:
+    config = tmp_path / "network.yaml"
+    config.write_text(
+        """
+network:
+  class_path: graphpe.nn.GraphTransformer
+  init_args:
+    features:
+      node_categories: [28]
+      edge_categories: [4]
+    hidden_channels: 16
+    num_layers: 2
+    heads: 4
+    attention: full
+    positional_encoders:
+      - class_path: graphpe.nn.SPE
+        init_args: {k: 6, out_channels: 16, hidden_channels: 8, num_layers: 2}
+      - class_path: graphpe.nn.EigenvectorEncoder
+        init_args: {k: 6, out_channels: 16}
+"""
+    )
+    parser = ArgumentParser()
+    parser.add_argument("--config", action="config")
+    parser.add_subclass_arguments(GraphNetwork, "network")
+    settings = parser.parse_args([f"--config={config}"])
+    network = parser.instantiate_classes(settings).network
+    assert [type(encoder) for encoder in network.positional_encoders] == [SPE, EigenvectorEncoder]
+    assert network(batch_of(k=6)).shape == (13, 1)
