@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # A block needs its adjacency, an operator made of it, and the work space of a kernel.
 _STACKS_PER_BLOCK = 6
 
+# The weights of parallel edges add up in the order of the edges, which may differ between u→v and v→u.
+_ROUNDING = 1e-12
+
 
 def dense_bytes(n: int) -> int:
     """Bytes that a dense graph of n nodes takes in a block, work space included."""
@@ -59,13 +62,14 @@ class Block:
 
     @cached_property
     def is_directed(self) -> Tensor:
-        """``[b]`` whether each adjacency matrix differs from its transpose."""
-        return (self.adjacency != self.adjacency.mT).flatten(1).any(dim=1)
+        """``[b]`` whether each adjacency matrix differs from its transpose by more than rounding."""
+        difference = (self.adjacency - self.adjacency.mT).abs()
+        return (difference > _ROUNDING * self.adjacency).flatten(1).any(dim=1)
 
     @cached_property
     def undirected_adjacency(self) -> Tensor:
         """``[b, n, n]`` the adjacency, symmetrised where it is directed: A ∨ Aᵀ, or (A + Aᵀ)/2 with weights."""
-        if not bool(self.is_directed.any()):
+        if torch.equal(self.adjacency, self.adjacency.mT):
             return self.adjacency
         if self.graphs.edge_weight is None:
             return torch.maximum(self.adjacency, self.adjacency.mT)
@@ -126,13 +130,14 @@ class LargeGraph:
 
     @cached_property
     def is_directed(self) -> bool:
-        """Whether the adjacency matrix differs from its transpose."""
-        return (self.adjacency != self.adjacency.T).nnz > 0
+        """Whether the adjacency matrix differs from its transpose by more than rounding."""
+        difference = abs(self.adjacency - self.adjacency.T)
+        return (difference > _ROUNDING * self.adjacency).nnz > 0
 
     @cached_property
     def undirected_adjacency(self) -> scipy.sparse.csr_array:
         """The adjacency, symmetrised if it is directed: A ∨ Aᵀ, or (A + Aᵀ)/2 with weights."""
-        if not self.is_directed:
+        if (self.adjacency != self.adjacency.T).nnz == 0:
             return self.adjacency
         if self.graphs.edge_weight is None:
             return self.adjacency.maximum(self.adjacency.T).tocsr()

@@ -6,21 +6,31 @@ One graph, a PyG ``Batch``, a list of graphs and a whole collated dataset are th
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
-from torch_geometric.data.storage import N_KEYS
 
 from graphpe.blocks import Block, LargeGraph, dense_bytes
 from graphpe.ragged import offsets_of, ragged_arange
+from graphpe.reading import (
+    check_counts_of_weights,
+    check_edge_index,
+    check_single_graph,
+    edge_weight_of,
+    is_batch,
+    nodes_per_graph,
+    nodes_per_stored_graph,
+    num_nodes_of,
+)
 
 # Edges looked at in one go when a batch is validated: bounds the temporaries to a few dozen MiB.
 _VALIDATION_CHUNK = 1 << 19
+
+# Between these, sums of weights neither overflow nor lose their digits.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
 
 
 class GraphBatch:
@@ -56,6 +66,7 @@ class GraphBatch:
         self.edge_start = edge_start.cpu()
         self.edge_count = edge_count.cpu()
         self.ptr = offsets_of(self.num_nodes)
+        check_edge_index(Data(edge_index=edge_index))
         self._validate()
 
     # --- construction ----------------------------------------------------------------------------------------------
@@ -63,13 +74,9 @@ class GraphBatch:
     @classmethod
     def of(cls, graphs: Data | Batch | Sequence[Data] | InMemoryDataset) -> GraphBatch:
         """The graphs of a ``Data``, a ``Batch``, a list of ``Data`` or an ``InMemoryDataset``."""
-        if isinstance(graphs, HeteroData):
-            raise TypeError(
-                "got a HeteroData; graphpe encodes homogeneous graphs: call data.to_homogeneous() first"
-            )
-        if isinstance(graphs, Data):
-            is_batch = isinstance(graphs, Batch) or isinstance(graphs.get("batch"), Tensor)
-            return cls.from_batch(graphs) if is_batch else cls.from_data(graphs)
+        if isinstance(graphs, Data | HeteroData):
+            several = isinstance(graphs, Data) and is_batch(graphs)
+            return cls.from_batch(graphs) if several else cls.from_data(graphs)
         if isinstance(graphs, InMemoryDataset):
             return cls.from_dataset(graphs)
         if isinstance(graphs, Sequence) and not isinstance(graphs, str):
@@ -89,17 +96,8 @@ class GraphBatch:
         if len(graphs) == 0:
             raise ValueError("got an empty list of graphs; give at least one graph")
         for number, data in enumerate(graphs):
-            if not isinstance(data, Data):
-                raise TypeError(
-                    f"graph {number} is a {type(data).__name__}; wanted a torch_geometric Data"
-                )
-            if data.edge_index is None:
-                raise ValueError(
-                    f"graph {number} has no edge_index; for a graph without edges set "
-                    "edge_index=torch.empty(2, 0, dtype=torch.long)"
-                )
-            _check_edge_index(data.edge_index, number)
-        weights = [data.get("edge_weight") for data in graphs]
+            check_single_graph(data, number)
+        weights = [edge_weight_of(data) for data in graphs]
         weighted = [weight is not None for weight in weights]
         if any(weighted) and not all(weighted):
             raise ValueError(
@@ -109,34 +107,40 @@ class GraphBatch:
         counts = torch.tensor([data.edge_index.shape[1] for data in graphs])
         return cls(
             edge_index=_concatenate([data.edge_index for data in graphs], dim=1),
-            num_nodes=torch.tensor([_num_nodes(data) for data in graphs]),
+            num_nodes=torch.tensor(
+                [num_nodes_of(data, number) for number, data in enumerate(graphs)]
+            ),
             edge_start=offsets_of(counts)[:-1],
             edge_count=counts,
-            edge_weight=_concatenate([_flat_weight(w) for w in weights]) if any(weighted) else None,
+            edge_weight=_concatenate(weights) if all(weighted) else None,
         )
 
     @classmethod
     def from_batch(cls, batch: Data) -> GraphBatch:
         """The graphs of a PyG ``Batch``, or of a ``Data`` with a ``batch`` vector."""
-        if batch.edge_index is None:
-            raise ValueError("the batch has no edge_index")
-        _check_edge_index(batch.edge_index, None)
-        num_nodes = _nodes_per_graph(batch)
+        check_edge_index(batch)
+        check_counts_of_weights(getattr(batch, "_slice_dict", {}))
+        num_nodes = nodes_per_graph(batch)
         ptr = offsets_of(num_nodes).to(batch.edge_index.device)
         source, target = batch.edge_index
-        if source.numel() and not bool(((source >= 0) & (source < ptr[-1])).all()):
-            wrong = int(((source < 0) | (source >= ptr[-1])).nonzero()[0])
+        outside = (batch.edge_index < 0) | (batch.edge_index >= ptr[-1])
+        if bool(outside.any()):
+            wrong = int(outside.any(dim=0).nonzero()[0])
             raise ValueError(
-                f"edge_index: edge {wrong} of the batch starts at node {int(source[wrong])}, but the batch has "
+                f"edge_index: edge {wrong} of the batch is {batch.edge_index[:, wrong].tolist()}, but the batch has "
                 f"nodes 0 to {int(ptr[-1]) - 1}"
             )
-        graph = torch.searchsorted(ptr, source, right=True) - 1
-        weight = batch.get("edge_weight")
-        weight = None if weight is None else _flat_weight(weight)
+        graph = torch.searchsorted(ptr, source.contiguous(), right=True) - 1
+        other = torch.searchsorted(ptr, target.contiguous(), right=True) - 1
+        if bool((graph != other).any()):
+            wrong = int((graph != other).nonzero()[0])
+            raise ValueError(
+                f"edge_index: edge {wrong} of the batch, {batch.edge_index[:, wrong].tolist()}, joins graph "
+                f"{int(graph[wrong])} and graph {int(other[wrong])}; edges must stay within a graph"
+            )
+        weight = edge_weight_of(batch)
         edge_order = None
-        if graph.numel() and bool(
-            (graph[1:] < graph[:-1]).any()
-        ):  # edges were shuffled after batching
+        if bool((graph.diff() < 0).any()):  # edges were shuffled after batching
             edge_order = torch.argsort(graph, stable=True)
             graph, source, target = graph[edge_order], source[edge_order], target[edge_order]
             weight = None if weight is None else weight[edge_order]
@@ -159,21 +163,21 @@ class GraphBatch:
         if isinstance(storage, HeteroData):
             raise TypeError("got a dataset of HeteroData; graphpe encodes homogeneous graphs")
         if dataset.slices is None:  # PyG keeps a dataset of one graph uncollated
-            return cls.from_data(storage)
-        if storage.edge_index is None:
-            raise ValueError("the graphs of the dataset have no edge_index")
-        _check_edge_index(storage.edge_index, None)
+            return cls.from_list([storage for _ in dataset.indices()])
+        if is_batch(storage):
+            raise ValueError("the graphs of the dataset are batches of graphs; store single graphs")
+        check_edge_index(storage)
+        check_counts_of_weights(dataset.slices)
         slices = dataset.slices["edge_index"]
         chosen = None if dataset._indices is None else torch.as_tensor(list(dataset._indices))
         counts = slices.diff()
-        weight = storage.get("edge_weight")
-        num_nodes = _nodes_per_stored_graph(dataset)
+        num_nodes = nodes_per_stored_graph(dataset)
         return cls(
             edge_index=storage.edge_index,
             num_nodes=num_nodes if chosen is None else num_nodes[chosen],
             edge_start=slices[:-1] if chosen is None else slices[chosen],
             edge_count=counts if chosen is None else counts[chosen],
-            edge_weight=None if weight is None else _flat_weight(weight),
+            edge_weight=edge_weight_of(storage),
         )
 
     # --- sizes -----------------------------------------------------------------------------------------------------
@@ -278,15 +282,15 @@ class GraphBatch:
                 )
             if self.edge_weight is None:
                 continue
-            weight = self.edge_weight[column]
-            for wrong, what in ((~torch.isfinite(weight), "not finite"), (weight < 0, "negative")):
-                if bool(wrong.any()):
-                    edge = int(wrong.nonzero()[0])
-                    raise ValueError(
-                        f"edge_weight of graph {int(numbers[slot[edge]])} is {what} "
-                        f"({float(weight[edge])}) at the edge {ends[:, edge].tolist()}; "
-                        "encodings need finite weights >= 0"
-                    )
+            weight = self.edge_weight[column].double()
+            allowed = (weight == 0) | ((weight >= _LEAST_WEIGHT) & (weight <= _LARGEST_WEIGHT))
+            if not bool(allowed.all()):
+                edge = int((~allowed).nonzero()[0])
+                raise ValueError(
+                    f"edge_weight of graph {int(numbers[slot[edge]])} is {float(weight[edge])} at the edge "
+                    f"{ends[:, edge].tolist()}; weights must be 0 or between {_LEAST_WEIGHT:g} and "
+                    f"{_LARGEST_WEIGHT:g}"
+                )
 
 
 def _concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -295,77 +299,3 @@ def _concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def _mib(size: int) -> str:
     return f"{size / 2**20:,.1f} MiB"
-
-
-def _where(number: int | None) -> str:
-    return "" if number is None else f" of graph {number}"
-
-
-def _check_edge_index(edge_index: Any, number: int | None) -> None:
-    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        got = (
-            tuple(edge_index.shape) if isinstance(edge_index, Tensor) else type(edge_index).__name__
-        )
-        raise ValueError(
-            f"edge_index{_where(number)} is {got}; wanted an integer tensor of shape [2, E]"
-        )
-    if edge_index.dtype.is_floating_point or edge_index.dtype in (torch.bool, torch.complex64):
-        raise TypeError(
-            f"edge_index{_where(number)} has dtype {edge_index.dtype}; node numbers must be integers: "
-            "use edge_index.long()"
-        )
-
-
-def _flat_weight(weight: Tensor) -> Tensor:
-    if weight.dim() == 2 and weight.shape[1] == 1:
-        weight = weight[:, 0]
-    if weight.dim() != 1 or weight.is_complex():
-        raise ValueError(
-            f"edge_weight has shape {tuple(weight.shape)} and dtype {weight.dtype}; "
-            "wanted one real number per edge"
-        )
-    return weight
-
-
-def _num_nodes(data: Data) -> int:
-    """Number of nodes as PyG counts them, which warns where only the edges tell."""
-    return int(data.num_nodes or 0)
-
-
-def _nodes_per_graph(batch: Data) -> Tensor:
-    """``[B]`` from ``ptr`` or the ``batch`` vector."""
-    total = _num_nodes(batch)
-    ptr, assignment = batch.get("ptr"), batch.get("batch")
-    if ptr is not None:
-        if int(ptr[-1]) != total:
-            raise ValueError(
-                f"the batch has {total} nodes but its ptr ends at {int(ptr[-1])}: nodes were added or removed after "
-                "batching; encode the graphs before batching, or rebuild the batch"
-            )
-        return ptr.diff().cpu()
-    if assignment is None:
-        raise ValueError(
-            "the Batch has neither ptr nor a batch vector, so its graphs cannot be told apart; "
-            "make it with Batch.from_data_list"
-        )
-    if assignment.numel() != total or bool((assignment[1:] < assignment[:-1]).any()):
-        raise ValueError(
-            f"batch must hold one graph number per node ({total}), in ascending order; "
-            f"got {assignment.numel()} numbers"
-        )
-    return torch.bincount(assignment, minlength=int(getattr(batch, "num_graphs", 1))).cpu()
-
-
-def _nodes_per_stored_graph(dataset: InMemoryDataset) -> Tensor:
-    """``[number of stored graphs]``, by the same rules as ``dataset[i].num_nodes``."""
-    storage, slices = dataset._data, dataset.slices
-    explicit = getattr(storage, "_num_nodes", None)
-    if explicit is not None:
-        return torch.as_tensor(explicit).flatten().long()
-    if "num_nodes" in slices:
-        return storage["num_nodes"].flatten().long()
-    for key in slices:
-        if key in N_KEYS or "node" in key:
-            return slices[key].diff().long()
-    # Only the edges tell: ask PyG graph by graph, which warns about isolated nodes at the end.
-    return torch.tensor([_num_nodes(copy.copy(dataset.get(i))) for i in range(dataset.len())])

@@ -17,7 +17,7 @@ def graph(
 ) -> Data:
     """A graph from its edge list, each edge in both directions unless ``directed``."""
     edge_index = torch.tensor(list(edges), dtype=torch.long).view(-1, 2).t().contiguous()
-    weight = None if weights is None else torch.tensor(weights)
+    weight = None if weights is None else torch.as_tensor(weights)
     if not directed:
         reverse = edge_index[:, edge_index[0] != edge_index[1]].flip(0)
         if weight is not None:

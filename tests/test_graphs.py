@@ -167,21 +167,25 @@ BAD = {
         ValueError,
         r"edge_index of graph 0 is \(4, 2\); wanted .*\[2, E\]",
     ),
-    "no edge_index": ([Data(num_nodes=2)], ValueError, "graph 0 has no edge_index"),
+    "no edge_index": (
+        [Data(num_nodes=2)],
+        ValueError,
+        "there is no edge_index of graph 0; for a graph without edges set",
+    ),
     "negative weight (B6)": (
         [graph(2, [(0, 1)], [1.0]), graph(2, [(0, 1)], [-2.0])],
         ValueError,
-        r"edge_weight of graph 1 is negative \(-2.0\) at the edge \[0, 1\]",
+        r"edge_weight of graph 1 is -2.0 at the edge \[0, 1\]; weights must be 0 or between",
     ),
     "weight NaN": (
         [graph(2, [(0, 1)], [float("nan")])],
         ValueError,
-        "edge_weight of graph 0 is not finite",
+        "edge_weight of graph 0 is nan at",
     ),
     "weight inf": (
         [graph(2, [(0, 1)], [float("inf")])],
         ValueError,
-        "edge_weight of graph 0 is not finite",
+        "edge_weight of graph 0 is inf at",
     ),
     "weights on some graphs": (
         [graph(2, [(0, 1)], [1.0]), graph(2, [(0, 1)])],
@@ -191,12 +195,47 @@ BAD = {
     "too few weights": (
         [Data(edge_index=torch.tensor([[0, 1], [1, 0]]), edge_weight=torch.ones(1), num_nodes=2)],
         ValueError,
-        "edge_weight has 1 entries for 2 edges",
+        "edge_weight of graph 0 has 1 entries for 2 edges",
     ),
     "two weights per edge": (
         [Data(edge_index=torch.tensor([[0], [1]]), edge_weight=torch.ones(1, 2), num_nodes=2)],
         ValueError,
         "wanted one real number per edge",
+    ),
+    "weights of a graph given to its neighbour": (
+        [graph(3, [(0, 1), (1, 2)], [1.0, 1.0]), graph(3, [(0, 1), (1, 2)], [1.0, 1.0])],
+        ValueError,
+        "edge_weight of graph 0 has 3 entries for 4 edges",
+    ),
+    "huge weight": (
+        [graph(2, [(0, 1)], [1.0]), graph(2, [(0, 1)], torch.tensor([1e300], dtype=torch.float64))],
+        ValueError,
+        r"edge_weight of graph 1 is 1e\+300 .* between 1e-100 and 1e\+100",
+    ),
+    "numpy weights": (
+        [Data(edge_index=torch.tensor([[0], [1]]), edge_weight=torch.ones(1).numpy(), num_nodes=2)],
+        TypeError,
+        "edge_weight of graph 0 is a ndarray; wanted a tensor",
+    ),
+    "complex node numbers": (
+        [Data(edge_index=torch.zeros(2, 1, dtype=torch.complex128), num_nodes=2)],
+        TypeError,
+        "edge_index of graph 0 has dtype torch.complex128",
+    ),
+    "negative number of nodes": (
+        [Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=-1)],
+        ValueError,
+        "num_nodes of graph 0 is -1",
+    ),
+    "adj_t instead of edge_index": (
+        [Data(adj_t=torch.eye(2).to_sparse_csr(), num_nodes=2)],
+        ValueError,
+        "no edge_index of graph 0; make one from adj_t",
+    ),
+    "a batch in a list": (
+        [Batch.from_data_list([graph(2), graph(3)])],
+        ValueError,
+        r"graph 0 is a batch of graphs; give its graphs \(batch.to_data_list\(\)\)",
     ),
     "empty list": ([], ValueError, "empty list of graphs"),
     "not a graph": ([graph(1), 3], TypeError, "graph 1 is a int"),
@@ -208,6 +247,11 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_named_in_one_line(name: str) -> None:
     graphs, error, message = BAD[name]
+    if "neighbour" in name:  # as many weights as edges, but not in each graph
+        graphs[0].edge_weight, graphs[1].edge_weight = torch.ones(3), torch.ones(5)
+        for other in (InMemory(graphs), Batch.from_data_list(graphs)):
+            with pytest.raises(error, match=message):
+                GraphBatch.of(other)
     with pytest.raises(error, match=message) as caught:
         GraphBatch.of(graphs)
     assert "\n" not in str(caught.value)
@@ -220,11 +264,51 @@ def test_bad_graphs_are_named_in_a_dataset_and_in_a_batch() -> None:
         GraphBatch.of(InMemory([good, bad, good]))
     batch = Batch.from_data_list([good, good])
     batch.edge_index[1, 0] = 4  # an edge from one graph into another
-    with pytest.raises(ValueError, match=r"graph 0 has the edge \[0, 4\]"):
+    with pytest.raises(
+        ValueError, match=r"edge 0 of the batch, \[0, 4\], joins graph 0 and graph 1"
+    ):
         GraphBatch.of(batch)
     batch.edge_index[0, 0] = 60
-    with pytest.raises(ValueError, match="edge 0 of the batch starts at node 60"):
+    with pytest.raises(
+        ValueError, match=r"edge 0 of the batch is \[60, 4\], but the batch has nodes 0 to 5"
+    ):
         GraphBatch.of(batch)
+
+
+def test_a_batch_of_batches_is_refused() -> None:
+    inner = Batch.from_data_list([graph(2), graph(3)])
+    with pytest.raises(ValueError, match="made of 2 parts but holds 3 graphs"):
+        GraphBatch.of(Batch.from_data_list([inner, Batch.from_data_list([graph(1)])]))
+
+
+def test_node_counts_of_stored_graphs_follow_the_rules_of_pyg() -> None:
+    """An attribute with "node" in its name tells the number of nodes only if nothing else does."""
+    edges = torch.tensor([[0, 1], [1, 2]])
+    for other in (
+        {"num_node_types": 4},
+        {"node_count": torch.tensor([3])},
+        {"node_names": ["a", "b"]},
+    ):
+        stored = [Data(edge_index=edges, **other, x=torch.ones(n, 1)) for n in (3, 5)]
+        assert GraphBatch.of(InMemory(stored)).num_nodes.tolist() == [3, 5]
+
+
+def test_weights_that_are_learned_leave_no_gradient() -> None:
+    data = graph(3, [(0, 1), (1, 2)], [1.0, 2.0])
+    data.edge_weight.requires_grad_()
+    assert not GraphBatch.of(data).edge_weight.requires_grad
+
+
+def test_the_order_of_parallel_edges_does_not_make_a_graph_directed() -> None:
+    weights = torch.tensor([0.1, 0.2, 0.3, 0.3, 0.2, 0.1], dtype=torch.float64)
+    edges = torch.tensor([[0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]])
+    graphs = GraphBatch.of(Data(edge_index=edges, edge_weight=weights, num_nodes=2))
+    (block,) = graphs.blocks(10, 2**20)
+    assert block.adjacency[0, 0, 1] != block.adjacency[0, 1, 0]
+    assert block.is_directed.tolist() == [False]
+    assert torch.equal(block.undirected_adjacency, block.undirected_adjacency.mT)
+    (large,) = graphs.large(1, 2**20)
+    assert not large.is_directed
 
 
 def test_a_batch_without_its_batch_vector_is_refused() -> None:

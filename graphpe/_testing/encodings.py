@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from graphpe.blocks import dense_bytes
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
-from graphpe.transforms import Encoding
+from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE, Encoding
 from graphpe.transforms.engine import compute_fields
 
 
@@ -18,10 +20,10 @@ def check_encoding(encoding: Encoding) -> None:
     """Tests the whole contract of an encoding on small graphs, degenerate ones among them.
 
     - The declared fields are written, with the declared level, width and dtype, and finite values.
-    - The input is not changed, and the same input gives the same bytes.
+    - Neither the input nor what other encodings share is changed, and the same input gives the same bytes.
     - A batch, any order of graphs, any memory budget and any number of threads give the bytes of one graph alone.
     - Renumbering the nodes renumbers the rows; where a field has a symmetry, up to that symmetry.
-    - float64 agrees with float32.
+    - float64 agrees with float32, and the sparse form, if there is one, with the dense one.
     - ``attr_name=None`` concatenates the first field to a float ``x`` and refuses an integer ``x``.
 
     Args:
@@ -29,20 +31,37 @@ def check_encoding(encoding: Encoding) -> None:
 
     Raises:
         AssertionError: Saying which promise is broken, and on which graph.
+        ValueError: If the encoding has no ``attr_name``: its values would be mixed with ``x``.
     """
+    if encoding.attr_name is None:
+        raise ValueError(
+            "check_encoding needs an encoding with an attr_name; None is tested anyway"
+        )
     graphs = _graphs()
     for name, data in graphs.items():
         _check_fields(encoding, name, data)
     _check_batches(encoding, graphs)
+    _check_company(encoding, graphs)
     _check_renumbering(encoding)
     _check_dtypes(encoding, graphs)
     _check_concatenation(encoding)
+    if type(encoding).encode_large is not Encoding.encode_large:
+        sparse = dataclasses.replace(encoding, dense_limit=3)
+        for name, data in graphs.items():
+            _check_fields(sparse, name, data)
+        _check_batches(sparse, graphs)
+        _check_renumbering(sparse)
+        _check_sparse_agrees(encoding, sparse, graphs)
 
 
 def _check_fields(encoding: Encoding, name: str, data: Data) -> None:
-    before = data.to_dict()
+    before = copy.deepcopy(data).to_dict()
     first, second = encoding(data), encoding(data)
-    assert data.to_dict().keys() == before.keys(), f"{encoding} changes its input ({name})"
+    unchanged = data.to_dict().keys() == before.keys() and all(
+        torch.equal(torch.as_tensor(data[key]), torch.as_tensor(value))
+        for key, value in before.items()
+    )
+    assert unchanged, f"{encoding} changes its input ({name})"
     rows = {"node": data.num_nodes, "edge": data.num_edges, "pair": data.num_nodes**2, "graph": 1}
     for field in encoding.fields():
         assert field.name in first, (
@@ -71,13 +90,37 @@ def _check_batches(encoding: Encoding, graphs: dict[str, Data]) -> None:
                 )
     batch = GraphBatch.of(list(graphs.values()))
     reference = compute_fields(batch, [encoding])
-    largest = max(
-        data.num_nodes for data in graphs.values() if data.num_nodes <= encoding.dense_limit
-    )
-    for options in ({"memory_budget": 64 * 8 * largest**2}, {"workers": 2}):
+    dense = [d.num_nodes for d in graphs.values() if d.num_nodes <= encoding.dense_limit]
+    for options in ({"memory_budget": dense_bytes(max(dense))}, {"workers": 2}):
         values = compute_fields(batch, [encoding], **options)
-        for field_name, value in reference.items():
-            assert torch.equal(values[field_name], value), f"{field_name} depends on {options}"
+        for field, got, wanted in zip(encoding.fields(), values[0], reference[0], strict=True):
+            assert torch.equal(got, wanted), f"{field.name} depends on {options}"
+
+
+def _check_company(encoding: Encoding, graphs: dict[str, Data]) -> None:
+    """An encoding gets the operators of a block from those before it, and must leave them as they are."""
+    batch = GraphBatch.of(list(graphs.values()))
+    others = [AddLaplacianEigenvectorPE(3, normalization="none"), AddRandomWalkPE(3)]
+    alone = compute_fields(batch, others)
+    together = compute_fields(batch, [encoding, *others])[1:]
+    for tensors, wanted in zip(together, alone, strict=True):
+        for got, value in zip(tensors, wanted, strict=True):
+            assert torch.equal(got, value), f"{encoding} changes what other encodings compute"
+
+
+def _check_sparse_agrees(dense: Encoding, sparse: Encoding, graphs: dict[str, Data]) -> None:
+    for name, data in graphs.items():
+        for field in dense.fields():
+            if field.symmetry != "none":  # its freedom is tested by renumbering
+                continue
+            difference = _largest(dense(data)[field.name] - sparse(data)[field.name])
+            assert difference < 1e-4, (
+                f"{field.name} of {name} differs by {difference:.2g} between the dense and the sparse form"
+            )
+
+
+def _largest(difference: Tensor) -> float:
+    return float(difference.abs().max()) if difference.numel() else 0.0
 
 
 def _check_renumbering(encoding: Encoding) -> None:
@@ -117,10 +160,8 @@ def _check_dtypes(encoding: Encoding, graphs: dict[str, Data]) -> None:
     double = dataclasses.replace(encoding, dtype="float64")
     for name, data in graphs.items():
         for low, high in zip(single.fields(), double.fields(), strict=True):
-            difference = single(data)[low.name].double() - double(data)[high.name].double()
-            assert float(difference.abs().max() if difference.numel() else 0) < 1e-4, (
-                f"{low.name} of {name} differs between float32 and float64"
-            )
+            difference = _largest(single(data)[low.name] - double(data)[high.name])
+            assert difference < 1e-4, f"{low.name} of {name} differs between float32 and float64"
 
 
 def _check_concatenation(encoding: Encoding) -> None:

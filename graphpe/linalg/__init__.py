@@ -10,10 +10,12 @@ from graphpe.linalg.laplacian import (
     transition_matrix,
     without_self_loops,
 )
+from graphpe.linalg.sparse_eigh import ConvergenceError, smallest_laplacian_eigenpairs
 from graphpe.linalg.sparse_walks import sparse_return_probabilities
 from graphpe.linalg.walks import return_probabilities
 
 __all__ = [
+    "ConvergenceError",
     "Normalization",
     "canonical_signs",
     "degree",
@@ -21,6 +23,7 @@ __all__ = [
     "laplacian",
     "laplacian_eigenpairs",
     "return_probabilities",
+    "smallest_laplacian_eigenpairs",
     "sparse_return_probabilities",
     "transition_matrix",
     "without_self_loops",

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from graphpe.precompute.encode import encode
-from graphpe.precompute.encoded import EncodedDataset
+from graphpe.precompute.encoded import EncodedDataset, EncodedList
 
-__all__ = ["EncodedDataset", "encode"]
+__all__ = ["EncodedDataset", "EncodedList", "encode"]

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from torch import Tensor
 from torch_geometric.data import Batch, Data, Dataset, InMemoryDataset
 
+from graphpe.checks import require_positive_integer
 from graphpe.graphs import GraphBatch
-from graphpe.precompute.encoded import EncodedDataset, attach_to_storage, split_to_graphs
+from graphpe.precompute.encoded import EncodedDataset, EncodedList, attach_rows, attach_to_storage
 from graphpe.transforms import Encoding
-from graphpe.transforms.attach import check_concatenation, written_fields
+from graphpe.transforms.attach import Values, check_concatenation, written_fields
 from graphpe.transforms.engine import DEFAULT_MEMORY_BUDGET, compute_fields
 
 AnyDataset = TypeVar("AnyDataset", bound=Any)
@@ -45,23 +45,19 @@ def encode(
     Returns:
         - for an ``InMemoryDataset``: a dataset of the same class;
         - for another PyG ``Dataset``: an `EncodedDataset` around it;
-        - for a list: a list.
+        - for a list: an `EncodedList`, which is a list.
 
-        Datasets have a ``fields`` attribute, a dictionary from name to `graphpe.Field`.
+        All of them have a ``fields`` attribute, a dictionary from name to `graphpe.Field`.
 
     Raises:
         TypeError: If ``dataset`` or an encoding is of another kind.
         ValueError: If a graph is invalid (the message names it), or two encodings write the same field.
     """
-    encodings = [encodings] if isinstance(encodings, Encoding) else list(encodings)
-    for encoding in encodings:
-        if not isinstance(encoding, Encoding):
-            raise TypeError(
-                f"encodings holds a {type(encoding).__name__}; wanted encodings such as AddRandomWalkPE(16)"
-            )
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers is {workers}; it must be at least 1, or None for all cores")
+    encodings = _as_list(encodings)
     fields = written_fields(encodings)
+    require_positive_integer("memory_budget", memory_budget)
+    if workers is not None:
+        require_positive_integer("workers", workers)
 
     if isinstance(dataset, Data):
         what = "a Batch" if isinstance(dataset, Batch) else "a single Data"
@@ -81,7 +77,11 @@ def encode(
         return EncodedDataset(dataset, encodings, values, graphs, fields)
     if isinstance(dataset, list | tuple):
         values, graphs = _encode_list(dataset, encodings, memory_budget, workers, progress)
-        return split_to_graphs(dataset, encodings, values, graphs)
+        graphs_with_fields = (
+            attach_rows(data, number, encodings, values, graphs)
+            for number, data in enumerate(dataset)
+        )
+        return EncodedList(graphs_with_fields, {**getattr(dataset, "fields", {}), **fields})
     raise TypeError(
         f"encode got a {type(dataset).__name__}; wanted a torch_geometric Dataset or a list of Data"
     )
@@ -93,10 +93,10 @@ def _encode_list(
     memory_budget: int,
     workers: int | None,
     progress: bool,
-) -> tuple[dict[str, Tensor], GraphBatch]:
+) -> tuple[Values, GraphBatch]:
     graphs = GraphBatch.from_list(data_list)
-    for data in data_list:
-        check_concatenation(encodings, data)
+    for number, data in enumerate(data_list):
+        check_concatenation(encodings, data, number)
     return _compute(graphs, encodings, memory_budget, workers, progress), graphs
 
 
@@ -106,7 +106,7 @@ def _compute(
     memory_budget: int,
     workers: int | None,
     progress: bool,
-) -> dict[str, Tensor]:
+) -> Values:
     columns = (
         TextColumn("Encoding"),
         BarColumn(),
@@ -126,6 +126,21 @@ def _compute(
             workers=workers or available_cores(),
             advance=lambda done: bar.advance(task, done / rounds),
         )
+
+
+def _as_list(encodings: object) -> list[Encoding]:
+    if isinstance(encodings, Encoding):
+        return [encodings]
+    if not isinstance(encodings, Sequence) or isinstance(encodings, str):
+        got = encodings.__name__ if isinstance(encodings, type) else type(encodings).__name__
+        raise TypeError(
+            f"encodings is {got}; wanted a list of encodings such as [AddRandomWalkPE(16)]"
+        )
+    for encoding in encodings:
+        if not isinstance(encoding, Encoding):
+            got = encoding.__name__ if isinstance(encoding, type) else type(encoding).__name__
+            raise TypeError(f"encodings holds {got}; wanted encodings such as AddRandomWalkPE(16)")
+    return list(encodings)
 
 
 def available_cores() -> int:

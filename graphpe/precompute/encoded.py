@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -14,13 +14,13 @@ from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.ragged import offsets_of, ragged_arange
 from graphpe.transforms import Encoding
-from graphpe.transforms.attach import concatenated_field, join_to_x
+from graphpe.transforms.attach import Values, join_to_x, named_values
 
 
 def attach_to_storage(
     dataset: InMemoryDataset,
     encodings: Sequence[Encoding],
-    values: dict[str, Tensor],
+    values: Values,
     graphs: GraphBatch,
     fields: dict[str, Field],
 ) -> InMemoryDataset:
@@ -29,25 +29,20 @@ def attach_to_storage(
     encoded._data = copy.copy(dataset._data)
     encoded._data_list = None
     encoded.fields = {**dataset.__dict__.get("fields", {}), **fields}
-    if dataset.slices is not None:
-        encoded.slices = dict(dataset.slices)
+    if dataset.slices is None:  # PyG keeps a dataset of one graph uncollated
+        encoded._data = attach_rows(dataset._data, 0, encodings, values, graphs)
+        return encoded
+    encoded.slices = dict(dataset.slices)
     chosen = torch.as_tensor(list(dataset.indices()))
-    for encoding in encodings:
-        joined = concatenated_field(encoding)
-        for field in encoding.fields():
-            value, slices = _in_stored_order(
-                values[field.name], graphs.rows(field.level), chosen, dataset.len()
-            )
-            if field == joined:
-                encoded._data.x = join_to_x(
-                    encoded._data.get("x"), _fill_rows(value, chosen, dataset)
-                )
-                if "x" not in (encoded.slices or {"x": None}):
-                    encoded.slices["x"] = slices
-            else:
-                encoded._data[field.name] = value
-                if encoded.slices is not None:
-                    encoded.slices[field.name] = slices
+    for name, field, value in named_values(encodings, values):
+        value, slices = _in_stored_order(value, graphs.rows(field.level), chosen, dataset.len())
+        if name is None:
+            x = encoded._data.get("x")
+            encoded._data.x = join_to_x(x, _fill_rows(value, chosen, dataset))
+            encoded.slices.setdefault("x", slices)
+        else:
+            encoded._data[name] = value
+            encoded.slices[name] = slices
     return encoded
 
 
@@ -78,37 +73,34 @@ def _fill_rows(value: Tensor, chosen: Tensor, dataset: InMemoryDataset) -> Tenso
     return full
 
 
-def split_to_graphs(
-    data_list: Sequence[Data],
-    encodings: Sequence[Encoding],
-    values: dict[str, Tensor],
-    graphs: GraphBatch,
-) -> list[Data]:
-    """Copies of the graphs (sharing their tensors) with the fields attached."""
-    return [
-        attach_rows(data, number, encodings, values, graphs)
-        for number, data in enumerate(data_list)
-    ]
+class EncodedList(list[Data]):
+    """A list of graphs that carry fields; a slice of it is one, too.
+
+    Args:
+        graphs: The graphs.
+        fields: The fields that each graph has.
+    """
+
+    def __init__(self, graphs: Iterable[Data], fields: dict[str, Field]) -> None:
+        super().__init__(graphs)
+        self.fields = fields
+
+    def __getitem__(self, index: Any) -> Any:
+        item = super().__getitem__(index)
+        return EncodedList(item, self.fields) if isinstance(index, slice) else item
 
 
 def attach_rows(
-    data: Data,
-    number: int,
-    encodings: Sequence[Encoding],
-    values: dict[str, Tensor],
-    graphs: GraphBatch,
+    data: Data, number: int, encodings: Sequence[Encoding], values: Values, graphs: GraphBatch
 ) -> Data:
-    """A copy of one graph with its rows of the fields."""
+    """A copy of one graph with its own rows of the fields (no views, which would keep all graphs in memory)."""
     data = copy.copy(data)
-    for encoding in encodings:
-        joined = concatenated_field(encoding)
-        for field in encoding.fields():
-            start, end = graphs.rows(field.level)[number : number + 2].tolist()
-            value = values[field.name][start:end]
-            if field == joined:
-                data.x = join_to_x(data.get("x"), value)
-            else:
-                data[field.name] = value
+    for name, field, value in named_values(encodings, values):
+        start, end = graphs.rows(field.level)[number : number + 2].tolist()
+        if name is None:
+            data.x = join_to_x(data.get("x"), value[start:end])
+        else:
+            data[name] = value[start:end].clone()
     return data
 
 
@@ -118,7 +110,7 @@ class EncodedDataset(Dataset):
     Args:
         dataset: The dataset; attributes that are not found here are looked up there.
         encodings: What was computed.
-        values: Name → rows of all graphs.
+        values: For each encoding the rows of all graphs.
         graphs: The graphs, in the order of the dataset.
         fields: The fields that each graph has.
     """
@@ -127,7 +119,7 @@ class EncodedDataset(Dataset):
         self,
         dataset: Dataset,
         encodings: Sequence[Encoding],
-        values: dict[str, Tensor],
+        values: Values,
         graphs: GraphBatch,
         fields: dict[str, Field],
     ) -> None:

@@ -10,21 +10,19 @@ import dataclasses
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 
-from graphpe.blocks import Block, LargeGraph
+from graphpe.blocks import Block, LargeGraph, dense_bytes
+from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.transforms.attach import attach, check_concatenation
-from graphpe.transforms.engine import compute_fields
-
-# Attributes that belong to the graph itself: no encoding may be written over them.
-_GRAPH_ATTRIBUTES = ("x", "y", "edge_attr", "edge_weight", "pos", "num_nodes")
+from graphpe.transforms.engine import DEFAULT_MEMORY_BUDGET, compute_fields
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,11 +57,16 @@ class Encoding(BaseTransform):
         if self.dtype not in ("float32", "float64"):
             raise ValueError(f"dtype is {self.dtype!r}; it must be 'float32' or 'float64'")
         require_positive_integer("dense_limit", self.dense_limit)
-        for field in self.fields():
-            if field.name in _GRAPH_ATTRIBUTES:
+        names = [field.name for field in self.fields()]
+        for name in names:
+            if hasattr(Data, name):
                 raise ValueError(
-                    f"{type(self).__name__} would write over {field.name!r} of the graph; choose another attr_name, "
-                    "or attr_name=None to concatenate the encoding to x"
+                    f"{type(self).__name__} would write over {name!r} of the graph; choose another name, or "
+                    "attr_name=None to concatenate the encoding to x"
+                )
+            if names.count(name) > 1:
+                raise ValueError(
+                    f"{type(self).__name__} would write two fields called {name!r}; give each a name of its own"
                 )
 
     # --- what a subclass gives -------------------------------------------------------------------------------------
@@ -105,17 +108,19 @@ class Encoding(BaseTransform):
         return f"{type(self).__name__}({', '.join(settings)})"
 
     def forward(self, data: Data) -> Data:
+        if not isinstance(data, Data | HeteroData):
+            raise TypeError(
+                f"{type(self).__name__} encodes one Data or Batch, got a {type(data).__name__}; "
+                "for a dataset or a list use graphpe.encode"
+            )
         graphs = GraphBatch.of(data)
         check_concatenation([self], data)
-        values = compute_fields(graphs, [self])
+        # One graph up to dense_limit is always within the budget: the caller chose that limit.
+        dense = graphs.num_nodes[graphs.num_nodes <= self.dense_limit]
+        needed = dense_bytes(int(dense.max())) if len(dense) else 0
+        values = compute_fields(graphs, [self], memory_budget=max(DEFAULT_MEMORY_BUDGET, needed))
         attach(data, [self], values, graphs)
         return data
-
-
-def require_positive_integer(name: str, value: Any) -> None:
-    """Raise a ValueError unless ``value`` is an integer >= 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} is {value!r}; it must be an integer >= 1")
 
 
 def warn_directed(encoding: Encoding, alternative: str) -> None:

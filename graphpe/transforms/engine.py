@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph, dense_bytes
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.ragged import ragged_arange
+from graphpe.transforms.threads import single_threaded_blas, single_threaded_torch
 
 if TYPE_CHECKING:
     from graphpe.transforms.base import Encoding
@@ -30,7 +30,7 @@ def compute_fields(
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
     workers: int = 1,
     advance: Callable[[int], object] = lambda graphs_done: None,
-) -> dict[str, Tensor]:
+) -> list[tuple[Tensor, ...]]:
     """All fields of all graphs.
 
     Each graph's values are the same to the bit whatever the batch, the budget and the number of workers: a block has
@@ -44,43 +44,51 @@ def compute_fields(
         advance: Called with the number of graphs each time that some are done.
 
     Returns:
-        Name → ``[rows, width]`` tensor on the device of the graphs.
+        For each encoding the values of its fields, ``[rows, width]``, on the device of the graphs.
+
+    Raises:
+        ValueError: If a graph is too large for the budget, or a value is not finite; the message names the graph.
     """
-    values = {
-        field.name: _empty(field, graphs) for encoding in encodings for field in encoding.fields()
-    }
+    # Fields are ordinary tensors, also when the caller is in inference mode, which new threads would not be.
+    with torch.inference_mode(False), torch.no_grad(), single_threaded_torch():
+        values = [
+            tuple(_empty(field, graphs) for field in encoding.fields()) for encoding in encodings
+        ]
 
-    def encode(encoding: Encoding, part: Block | LargeGraph, numbers: Tensor) -> None:
-        results = (
-            encoding.encode_block(part) if isinstance(part, Block) else encoding.encode_large(part)
-        )
-        for field, result in zip(encoding.fields(), results, strict=True):
-            _store(values[field.name], field, result, graphs, numbers)
+        def encode(number: int, part: Block | LargeGraph, numbers: Tensor) -> None:
+            encoding = encodings[number]
+            results = (
+                encoding.encode_block(part)
+                if isinstance(part, Block)
+                else encoding.encode_large(part)
+            )
+            for field, result, out in zip(encoding.fields(), results, values[number], strict=True):
+                _store(out, field, result, graphs, numbers)
 
-    def encode_block(block: Block, group: Sequence[Encoding]) -> int:
-        for encoding in group:
-            encode(encoding, block, block.numbers)
-        return len(block)
+        def encode_block(block: Block, group: Sequence[int]) -> int:
+            for number in group:
+                encode(number, block, block.numbers)
+            return len(block)
 
-    with single_threaded_kernels():
         for dense_limit, group in _by_dense_limit(encodings).items():
             threads = _affordable_workers(graphs, dense_limit, memory_budget, workers)
             blocks = graphs.blocks(dense_limit, memory_budget // threads)
             for done in _map(partial(encode_block, group=group), blocks, threads):
                 advance(done)
             large = graphs.large(dense_limit, memory_budget)
-            with threadpool_limits(1 if large else None):  # the sparse kernels are scipy's
+            with single_threaded_blas() if large else nullcontext():
                 for graph in large:
-                    for encoding in group:
-                        encode(encoding, graph, torch.tensor([graph.number]))
+                    for number in group:
+                        encode(number, graph, torch.tensor([graph.number]))
                     advance(1)
     return values
 
 
-def _by_dense_limit(encodings: Sequence[Encoding]) -> dict[int, list[Encoding]]:
-    groups: dict[int, list[Encoding]] = {}
-    for encoding in encodings:
-        groups.setdefault(encoding.dense_limit, []).append(encoding)
+def _by_dense_limit(encodings: Sequence[Encoding]) -> dict[int, list[int]]:
+    """Dense limit → positions of the encodings that have it."""
+    groups: dict[int, list[int]] = {}
+    for number, encoding in enumerate(encodings):
+        groups.setdefault(encoding.dense_limit, []).append(number)
     return groups
 
 
@@ -103,10 +111,18 @@ def _store(out: Tensor, field: Field, result: Tensor, graphs: GraphBatch, number
     rows = graphs.rows(field.level)
     slot, offset = ragged_arange(rows.diff()[numbers])
     target = (rows[numbers][slot] + offset).to(out.device)
-    result = result.reshape(len(target), result.shape[-1])
+    result = result.reshape(len(target), result.shape[-1]).to(out.device, out.dtype)
+    if result.dtype.is_floating_point or result.is_complex():
+        finite = torch.isfinite(result).all(dim=1)
+        if not bool(finite.all()):
+            wrong = int(numbers[int(slot[int((~finite).nonzero()[0])])])
+            raise ValueError(
+                f"{field.name} of graph {wrong} is not finite in {field.dtype}: the edge weights are too large or too "
+                "small for it; rescale them, or use dtype='float64'"
+            )
     if field.level == "edge" and graphs.edge_order is not None:
         target = graphs.edge_order[target]
-    out[target, : result.shape[1]] = result.to(out.device, out.dtype)
+    out[target, : result.shape[1]] = result
 
 
 def _map(function: Callable[[Block], int], blocks: Iterator[Block], workers: int) -> Iterator[int]:
@@ -123,14 +139,3 @@ def _map(function: Callable[[Block], int], blocks: Iterator[Block], workers: int
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in finished)
         yield from (future.result() for future in running)
-
-
-@contextmanager
-def single_threaded_kernels() -> Iterator[None]:
-    """One thread per kernel: small matrices gain nothing from more, and rounding must not depend on their number."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from graphpe import linalg
 from graphpe.blocks import Block, LargeGraph
+from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
-from graphpe.transforms.base import Encoding, require_positive_integer, warn_directed
+from graphpe.transforms.base import Encoding, warn_directed
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +82,7 @@ class AddLaplacianEigenvectorPE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        vectors = self.attr_name or "laplacian_eigenvector_pe"
+        vectors = "laplacian_eigenvector_pe" if self.attr_name is None else self.attr_name
         return (
             Field(vectors, "node", self.k, self.torch_dtype, symmetry="basis"),
             Field(self.eigenvalue_name, "graph", self.k, self.torch_dtype),

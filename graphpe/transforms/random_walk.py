@@ -11,8 +11,9 @@ from torch import Tensor
 
 from graphpe import linalg
 from graphpe.blocks import Block, LargeGraph
+from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
-from graphpe.transforms.base import Encoding, require_positive_integer
+from graphpe.transforms.base import Encoding
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +55,12 @@ class AddRandomWalkPE(Encoding):
 
     def fields(self) -> tuple[Field, ...]:
         return (
-            Field(self.attr_name or "random_walk_pe", "node", self.walk_length, self.torch_dtype),
+            Field(
+                "random_walk_pe" if self.attr_name is None else self.attr_name,
+                "node",
+                self.walk_length,
+                self.torch_dtype,
+            ),
         )
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:

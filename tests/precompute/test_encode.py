@@ -222,7 +222,10 @@ def test_a_bad_graph_is_named_and_the_dataset_stays_as_it_was() -> None:
         (Subset([1], [0]), ENCODINGS, "encode got a Subset"),
         (graph(3), ENCODINGS, "got a single Data; call the encoding on it"),
         (Batch.from_data_list([graph(3)]), ENCODINGS, "got a Batch; call the encoding on it"),
-        ([graph(3)], ["AddRandomWalkPE"], "encodings holds a str; wanted encodings such as"),
+        ([graph(3)], ["AddRandomWalkPE"], "encodings holds str; wanted encodings such as"),
+        ([graph(3)], AddRandomWalkPE, "encodings is AddRandomWalkPE; wanted a list"),
+        ([graph(3)], [AddRandomWalkPE], "encodings holds AddRandomWalkPE; wanted encodings"),
+        ([graph(3)], None, "encodings is NoneType"),
         ([graph(3), None], ENCODINGS, "graph 1 is a NoneType"),
     ],
 )
@@ -234,8 +237,18 @@ def test_wrong_kinds_are_named(dataset, encodings, message: str) -> None:
 def test_wrong_values_are_named() -> None:
     with pytest.raises(ValueError, match="empty list of graphs"):
         graphpe.encode([], ENCODINGS)
-    with pytest.raises(ValueError, match="workers is 0"):
-        graphpe.encode(graphs_with_features(), ENCODINGS, workers=0)
+    for name, value in (
+        ("workers", 0),
+        ("workers", 1.5),
+        ("memory_budget", 0),
+        ("memory_budget", "64MB"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} is {value!r}; it must be an integer >= 1"):
+            graphpe.encode(graphs_with_features(), ENCODINGS, **{name: value})
+    bad = graphs_with_features()
+    bad[3].x = bad[3].x.long()
+    with pytest.raises(ValueError, match=r"x of graph 3 is torch.int64"):
+        graphpe.encode(bad, AddRandomWalkPE(2, attr_name=None))
 
 
 def test_other_datasets_are_wrapped() -> None:
@@ -258,3 +271,89 @@ def test_random_walks_are_in_pyg_order_on_real_molecules(repository, tmp_path) -
     assert len(encoded) == 1128
     for number in (0, 500, 1127):
         assert_same(encoded[number], encoded_one_by_one(dataset[number]))
+
+
+# --- what a tester broke -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [InMemory, list], ids=["in memory", "list"])
+@pytest.mark.parametrize("first", [True, False])
+def test_one_encoding_may_go_to_x_and_one_of_the_same_class_to_an_attribute(
+    make, first: bool
+) -> None:
+    joining, named = AddRandomWalkPE(2, attr_name=None), AddRandomWalkPE(3)
+    encodings = [joining, named] if first else [named, joining]
+    for got, data in zip(
+        graphpe.encode(make(graphs_with_features()), encodings), graphs_with_features(), strict=True
+    ):
+        assert torch.equal(got.x, joining(data).x)
+        assert torch.equal(got.random_walk_pe, named(data).random_walk_pe)
+
+
+def test_a_dataset_of_one_graph_taken_twice() -> None:
+    encoded = graphpe.encode(InMemory([zoo()["path"]])[[0, 0]], ENCODINGS)
+    assert len(encoded) == 2
+    for got in encoded:
+        assert torch.equal(got.random_walk_pe, ENCODINGS[1](zoo()["path"]).random_walk_pe)
+
+
+def test_a_list_keeps_its_fields_also_in_slices() -> None:
+    encoded = graphpe.encode(graphs_with_features(), ENCODINGS)
+    assert isinstance(encoded, list)
+    assert set(encoded[2:5].fields) == set(NAMES)
+    assert len(encoded[2:5]) == 3
+    assert set(
+        graphpe.encode(graphpe.encode(list(zoo().values()), ENCODINGS[0]), ENCODINGS[1]).fields
+    ) == set(NAMES)
+
+
+@pytest.mark.parametrize("make", [list, lambda graphs: OnAccess()], ids=["list", "other"])
+def test_one_encoded_graph_does_not_hold_the_rows_of_all(make) -> None:
+    data = graphpe.encode(make(graphs_with_features()), ENCODINGS)[3]
+    for name in NAMES:
+        assert (
+            data[name].untyped_storage().nbytes() == data[name].numel() * data[name].element_size()
+        )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_in_inference_mode(workers: int) -> None:
+    expected = graphpe.encode(graphs_with_features(), ENCODINGS)
+    with torch.inference_mode():
+        encoded = graphpe.encode(graphs_with_features(), ENCODINGS, workers=workers)
+    for got, data in zip(encoded, expected, strict=True):
+        assert torch.equal(got.random_walk_pe, data.random_walk_pe)
+
+
+def test_overlapping_calls_leave_the_thread_counts_as_they_were() -> None:
+    import threading
+
+    from threadpoolctl import threadpool_info
+
+    def blas() -> list[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    before = torch.get_num_threads(), blas()
+    torch.set_num_threads(2)
+    data = zoo()["large"]
+    tasks = [
+        threading.Thread(
+            target=lambda walk: [walk(data) for _ in range(20)],
+            args=(AddRandomWalkPE(4, dense_limit=limit),),
+        )
+        for limit in (10, 500, 10, 500)
+    ]
+    try:
+        for task in tasks:
+            task.start()
+        for task in tasks:
+            task.join()
+        seen = []
+        late = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+        late.start()
+        late.join()
+        assert seen == [2]
+        assert torch.get_num_threads() == 2
+        assert blas() == before[1]
+    finally:
+        torch.set_num_threads(before[0])

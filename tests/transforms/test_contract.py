@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pytest
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from graphpe import Field
-from graphpe.blocks import Block
+from graphpe.blocks import Block, LargeGraph
 from graphpe.testing import check_encoding
 from graphpe.transforms import (
     AddLaplacianEigenvectorPE,
@@ -57,7 +58,7 @@ class _Toy(Encoding):
         return (block.degree[..., None],)
 
 
-class _Undeclared(_Toy):
+class _NotFinite(_Toy):
     def fields(self) -> tuple[Field, ...]:
         return (*super().fields(), Field("second", "graph", 1))
 
@@ -80,6 +81,32 @@ class _Random(_Toy):
         return (torch.rand(len(block), block.n, 1),)
 
 
+class _Greedy(_Toy):
+    """Changes what it shares with other encodings."""
+
+    def encode_block(self, block: Block) -> tuple[Tensor, ...]:
+        degree = block.degree[..., None].clone()
+        block.adjacency.fill_(1.0)
+        return (degree,)
+
+
+class _Inplace(_Toy):
+    def forward(self, data: Data) -> Data:
+        data = super().forward(data)
+        data.edge_index.clamp_(max=0)
+        return data
+
+
+class _WrongSparse(_Toy):
+    def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
+        return (torch.full((1, graph.n, 1), 7.0),)
+
+
+def test_values_that_are_not_finite_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"second of graph 0 is not finite"):
+        check_encoding(_NotFinite())
+
+
 def test_the_check_accepts_a_right_encoding() -> None:
     check_encoding(_Toy())
 
@@ -87,10 +114,12 @@ def test_the_check_accepts_a_right_encoding() -> None:
 @pytest.mark.parametrize(
     ("encoding", "complaint"),
     [
-        (_Undeclared(), "not finite"),
         (_NodeOrder(), "not permutation equivariant"),
         (_Leaky(), "differs between a batch and the graph alone"),
         (_Random(), "differs between two calls"),
+        (_Greedy(), "changes what other encodings compute"),
+        (_Inplace(), "changes its input"),
+        (_WrongSparse(), "between the dense and the sparse form"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -163,6 +192,9 @@ BAD_SETTINGS = [
     (lambda: AddLaplacianEigenvectorPE(2, dtype="int8"), "dtype is 'int8'"),
     (lambda: AddLaplacianEigenvectorPE(2, dense_limit=0), "dense_limit is 0"),
     (lambda: AddLaplacianEigenvectorPE(2, attr_name="x"), "would write over 'x'"),
+    (lambda: AddLaplacianEigenvectorPE(2, attr_name="num_edges"), "would write over 'num_edges'"),
+    (lambda: AddLaplacianEigenvectorPE(2, attr_name=""), "not a valid attribute name"),
+    (lambda: AddLaplacianEigenvectorPE(2, "a", eigenvalue_name="a"), "two fields called 'a'"),
     (lambda: AddLaplacianEigenvectorPE(2, attr_name="my_index"), "contains 'index'"),
     (lambda: AddLaplacianEigenvectorPE(2, attr_name="my pe"), "not a valid attribute name"),
     (lambda: AddRandomWalkPE(-1), "walk_length is -1"),
@@ -185,3 +217,55 @@ def test_settings_are_values() -> None:
     )
     for encoding in itertools.chain(INSTANCES):
         assert eval(repr(encoding)) == encoding
+
+
+def test_the_check_needs_a_name() -> None:
+    with pytest.raises(ValueError, match="needs an encoding with an attr_name"):
+        check_encoding(AddRandomWalkPE(4, attr_name=None))
+
+
+def test_integers_of_numpy_are_integers() -> None:
+    import numpy as np
+
+    assert AddRandomWalkPE(np.int64(2)) == AddRandomWalkPE(2)
+
+
+def test_a_transform_takes_one_graph_or_batch() -> None:
+    with pytest.raises(
+        TypeError, match=r"encodes one Data or Batch, got a list; .* use graphpe.encode"
+    ):
+        AddRandomWalkPE(2)([])
+
+
+def test_values_that_overflow_the_stored_dtype_are_named() -> None:
+    from graph_zoo import graph
+    from torch_geometric.data import Batch
+
+    batch = Batch.from_data_list([graph(2, [(0, 1)], [1.0]), graph(2, [(0, 1)], [3e38])])
+    with pytest.raises(
+        ValueError, match=r"laplacian_eigenvalue of graph 1 is not finite in torch.float32"
+    ):
+        AddLaplacianEigenvectorPE(1, normalization="none")(batch)
+    encoded = AddLaplacianEigenvectorPE(1, normalization="none", dtype="float64")(batch)
+    assert encoded.laplacian_eigenvalue[1, 0] == pytest.approx(6e38)
+
+
+def test_dense_limit_is_the_users_choice_in_a_transform() -> None:
+    from graph_zoo import graph
+
+    encoded = AddRandomWalkPE(2, dense_limit=1300)(graph(1250, [(0, 1)]))
+    assert encoded.random_walk_pe[0].tolist() == [0.0, 1.0]
+
+
+def test_gradients_do_not_flow_into_encodings() -> None:
+    from graph_zoo import graph
+
+    data = graph(3, [(0, 1), (1, 2)], [1.0, 2.0])
+    data.edge_weight.requires_grad_()
+    for dense_limit in (1, 500):
+        for transform in (
+            AddRandomWalkPE(3, dense_limit=dense_limit),
+            AddLaplacianEigenvectorPE(2, dense_limit=dense_limit),
+        ):
+            encoded = transform(data)
+            assert not any(encoded[field.name].requires_grad for field in transform.fields())

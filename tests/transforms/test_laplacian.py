@@ -271,7 +271,7 @@ def test_integer_x_is_not_filled_with_zeros() -> None:
     data = zoo()["path"]
     data.x = torch.arange(9)
     with pytest.raises(
-        ValueError, match=r"x is torch.int64 .*give an attr_name, or make x a float"
+        ValueError, match=r"x is torch.int64, .*give an attr_name, or make x a float"
     ):
         AddLaplacianEigenvectorPE(2, attr_name=None)(data)
 

@@ -147,5 +147,5 @@ def return_probabilities_of(data: Data, node: int, steps: int) -> list[float]:
 def test_integer_x_is_not_filled_with_zeros() -> None:
     data = zoo()["path"]
     data.x = torch.zeros(9, 1, dtype=torch.long)
-    with pytest.raises(ValueError, match="would cut the encoding to whole numbers"):
+    with pytest.raises(ValueError, match=r"x is torch.int64, which cannot hold it"):
         AddRandomWalkPE(2, attr_name=None)(data)
