@@ -268,13 +268,20 @@ class GraphBatch:
         graphs_per_chunk = max(
             1, _VALIDATION_CHUNK * len(self) // max(1, int(self.edge_count.sum()))
         )
+        # Only a subset of a dataset has its edges scattered; a slice needs no index and no copy.
+        contiguous = torch.equal(self.edge_start, self.edge_ptr[:-1])
         for numbers in torch.arange(len(self)).split(graphs_per_chunk):
-            slot, column = self.edges_of(numbers)
+            slot = torch.repeat_interleave(self.edge_count[numbers]).to(self.device)
             limit = self.num_nodes[numbers].to(self.device)[slot]
+            column = (
+                slice(int(self.edge_ptr[numbers[0]]), int(self.edge_ptr[numbers[-1] + 1]))
+                if contiguous
+                else self.edges_of(numbers)[1]
+            )
             ends = self.edge_index[:, column]
-            outside = ((ends < 0) | (ends >= limit)).any(dim=0)
+            outside = (ends < 0) | (ends >= limit)
             if bool(outside.any()):
-                edge = int(outside.nonzero()[0])
+                edge = int(outside.any(dim=0).nonzero()[0])
                 raise ValueError(
                     f"edge_index of graph {int(numbers[slot[edge]])} has the edge {ends[:, edge].tolist()}, "
                     f"but its nodes are 0 to {int(limit[edge]) - 1}; "

@@ -104,7 +104,8 @@ def dominant_vectors(
         new = result.vectors[:, : result.converged]
         locked = np.hstack([locked, new])
         found += list(rayleigh_quotients(new))
-        block = mixed(result.vectors[:, result.converged :])
+        rest = result.vectors[:, result.converged :]
+        block = mixed(rest) if rest.shape[1] >= _BLOCK else random_block()
     return Outcome(locked[:, 1:], False, steps, result.residual)
 
 

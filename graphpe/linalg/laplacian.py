@@ -102,6 +102,19 @@ def transition_matrix(adjacency: Tensor) -> Tensor:
     return adjacency / torch.where(degrees > 0, degrees, 1.0)
 
 
+def symmetric_transition_matrix(adjacency: Tensor) -> Tensor:
+    """S = D^{-1/2} A D^{-1/2}, self-loops kept: similar to the transition matrix of a symmetric A.
+
+    Args:
+        adjacency: ``[b, n, n]`` float64, symmetric.
+
+    Returns:
+        ``[b, n, n]``, symmetric; zero in the row and column of a node without edges.
+    """
+    scale = inverse_or_zero(degree(adjacency).sqrt())
+    return adjacency * (scale.unsqueeze(-1) * scale.unsqueeze(-2))
+
+
 def inverse_or_zero(values: Tensor) -> Tensor:
     """1/x where x > 0, else 0."""
     return torch.where(values > 0, 1.0 / values, 0.0)

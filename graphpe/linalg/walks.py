@@ -7,18 +7,21 @@ import math
 import torch
 from torch import Tensor
 
-from graphpe.linalg.laplacian import check_finite, transition_matrix
+from graphpe.linalg.laplacian import (
+    check_finite,
+    symmetric_transition_matrix,
+    transition_matrix,
+)
 
-# Matrix entries handled at a time on a CPU: the few matrices in use (256 KiB each) then stay in
+# Matrix entries handled at a time on a CPU: the few matrices in use (512 KiB each) then stay in
 # the cache, which halves the time.
-_CACHED_ENTRIES = 2**15
+_CACHED_ENTRIES = 2**16
 
 
 def return_probabilities(adjacency: Tensor, steps: int) -> Tensor:
     """Probability that a walk is back at its start after 1, ..., ``steps`` steps: diag(P^k).
 
-    P = D^{-1} A. Only the powers P, ..., P^s and P^s, P^2s, ... with s ≈ √steps are formed (6
-    products for 20 steps, not 19), because diag(P^{a+b})_i = Σ_j (P^a)_ij (P^b)_ji.
+    P = D^{-1} A; for a symmetric A, S = D^{-1/2} A D^{-1/2} has the same diagonals and takes its place.
 
     Args:
         adjacency: ``[b, n, n]`` float64, non-negative; may be directed; self-loops are kept.
@@ -37,21 +40,69 @@ def return_probabilities(adjacency: Tensor, steps: int) -> Tensor:
     if steps < 0:
         raise ValueError(f"steps is {steps}; it must be at least 0")
     check_finite(adjacency)
-    b, n, _ = adjacency.shape
-    result = adjacency.new_empty(b, n, steps)
+    result = adjacency.new_empty(*adjacency.shape[:-1], steps)
     if result.numel() == 0:
         return result
+    if torch.equal(adjacency, adjacency.mT):
+        _return_probabilities(adjacency, result, is_symmetric=True)
+    else:
+        symmetric = (adjacency == adjacency.mT).flatten(1).all(dim=1)
+        for is_symmetric in (True, False):
+            chosen = symmetric == is_symmetric
+            part = result[chosen]
+            _return_probabilities(adjacency[chosen], part, is_symmetric)
+            result[chosen] = part
+    return result.clamp_(0.0, 1.0)  # rounding may leave [0, 1]
+
+
+def _return_probabilities(adjacency: Tensor, result: Tensor, is_symmetric: bool) -> None:
+    """Fills ``result [b, n, K]`` for graphs that all are symmetric, or all are not."""
+    b, n, steps = result.shape
     graphs_at_a_time = max(1, _CACHED_ENTRIES // n**2) if adjacency.device.type == "cpu" else b
     for part, part_result in zip(
-        adjacency.split(graphs_at_a_time), result.split(graphs_at_a_time), strict=True
+        adjacency.split(max(1, graphs_at_a_time)),
+        result.split(max(1, graphs_at_a_time)),
+        strict=True,
     ):
-        diagonals = diagonals_of_powers(transition_matrix(part), steps)
+        diagonals = (
+            diagonals_of_symmetric_powers(symmetric_transition_matrix(part), steps)
+            if is_symmetric
+            else diagonals_of_powers(transition_matrix(part), steps)
+        )
         part_result.copy_(diagonals.permute(1, 2, 0))
-    return result.clamp_(0.0, 1.0)  # rounding may leave [0, 1]
+
+
+def diagonals_of_symmetric_powers(matrix: Tensor, steps: int) -> Tensor:
+    """The diagonals of S^1, ..., S^steps for each symmetric matrix of a stack.
+
+    Half the powers are enough: the diagonal of S^{2a} has the squared norms of the rows of S^a, and
+    that of S^{2a+1} the products of the rows of S^a and S^{a+1}.
+
+    Args:
+        matrix: ``[b, n, n]``, symmetric.
+        steps: At least 1.
+
+    Returns:
+        ``[steps, b, n]``.
+    """
+    diagonals = matrix.new_empty(steps, *matrix.shape[:-1])
+    diagonals[0] = matrix.diagonal(dim1=-2, dim2=-1)
+    product = torch.empty_like(matrix)
+    power = matrix
+    for step in range(1, steps, 2):
+        torch.sum(torch.mul(power, power, out=product), -1, out=diagonals[step])
+        if step + 1 < steps:
+            following = power @ matrix
+            torch.sum(torch.mul(power, following, out=product), -1, out=diagonals[step + 1])
+            power = following
+    return diagonals
 
 
 def diagonals_of_powers(matrix: Tensor, steps: int) -> Tensor:
     """The diagonals of M^1, ..., M^steps for each matrix of a stack.
+
+    Only the powers M, ..., M^s and M^s, M^2s, ... with s ≈ √steps are formed (6 products for 20
+    steps, not 19), because diag(M^{a+b})_i = Σ_j (M^a)_ij (M^b)_ji.
 
     Args:
         matrix: ``[b, n, n]``.

@@ -109,20 +109,30 @@ def _empty(field: Field, graphs: GraphBatch) -> Tensor:
 def _store(out: Tensor, field: Field, result: Tensor, graphs: GraphBatch, numbers: Tensor) -> None:
     """Write the values of some graphs to their rows; columns that they lack keep the padding."""
     rows = graphs.rows(field.level)
-    slot, offset = ragged_arange(rows.diff()[numbers])
-    target = (rows[numbers][slot] + offset).to(out.device)
+    starts = rows[numbers]
+    counts = rows[numbers + 1] - starts
+    if field.level == "edge":
+        slot, offset = ragged_arange(counts)
+        target = starts[slot] + offset
+        if graphs.edge_order is not None:
+            target = graphs.edge_order[target.to(out.device)]
+    else:  # graphs of one size
+        target = (starts[:, None] + torch.arange(int(counts[0]))).flatten()
     result = result.reshape(len(target), result.shape[-1]).to(out.device, out.dtype)
-    if result.dtype.is_floating_point or result.is_complex():
-        finite = torch.isfinite(result).all(dim=1)
-        if not bool(finite.all()):
-            wrong = int(numbers[int(slot[int((~finite).nonzero()[0])])])
-            raise ValueError(
-                f"{field.name} of graph {wrong} is not finite in {field.dtype}: the edge weights are too large or too "
-                "small for it; rescale them, or use dtype='float64'"
-            )
-    if field.level == "edge" and graphs.edge_order is not None:
-        target = graphs.edge_order[target]
-    out[target, : result.shape[1]] = result
+    if not bool(torch.isfinite(result.sum())):  # one pass; the sum alone may overflow
+        _check_finite(result, field, numbers, counts)
+    out[target.to(out.device), : result.shape[1]] = result
+
+
+def _check_finite(result: Tensor, field: Field, numbers: Tensor, counts: Tensor) -> None:
+    finite = torch.isfinite(result).all(dim=1).cpu()
+    if bool(finite.all()):
+        return
+    wrong = numbers.repeat_interleave(counts)[~finite][0]
+    raise ValueError(
+        f"{field.name} of graph {int(wrong)} is not finite in {field.dtype}: the edge weights are too large or too "
+        "small for it; rescale them, or use dtype='float64'"
+    )
 
 
 def _map(function: Callable[[Block], int], blocks: Iterator[Block], workers: int) -> Iterator[int]:

@@ -65,18 +65,16 @@ class AddRandomWalkPE(Encoding):
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         probabilities = linalg.return_probabilities(block.adjacency, self.walk_length)
-        if bool(block.is_directed.any()):
-            has_edges = block.adjacency.flatten(1).any(dim=1)
-            has_returns = probabilities.flatten(1).any(dim=1)
-            if bool((block.is_directed & has_edges & ~has_returns).any()):
-                _warn_no_return()
+        no_returns = ~probabilities.flatten(1).any(dim=1)
+        if bool(no_returns.any()) and bool(block.adjacency[no_returns].any()):
+            _warn_no_return()
         return (probabilities,)
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         probabilities = linalg.sparse_return_probabilities(
             graph.adjacency, self.walk_length, memory_budget=graph.memory_budget
         )
-        if graph.is_directed and not probabilities.any():
+        if graph.adjacency.nnz and not probabilities.any():
             _warn_no_return()
         return (torch.from_numpy(probabilities)[None],)
 
