@@ -40,6 +40,7 @@ class Block:
         self.graphs = graphs
         self.numbers = numbers
         self.n = n
+        self._laplacians: dict[str, Tensor] = {}
         self._eigenpairs: dict[str, tuple[Tensor, Tensor]] = {}
 
     def __len__(self) -> int:
@@ -81,8 +82,12 @@ class Block:
         return linalg.degree(self.adjacency)
 
     def laplacian(self, normalization: str) -> Tensor:
-        """``[b, n, n]`` Laplacian of the undirected adjacency."""
-        return linalg.laplacian(self.undirected_adjacency, normalization)
+        """``[b, n, n]`` Laplacian of the undirected adjacency, computed once."""
+        if normalization not in self._laplacians:
+            self._laplacians[normalization] = linalg.laplacian(
+                self.undirected_adjacency, normalization
+            )
+        return self._laplacians[normalization]
 
     def eigenpairs(self, normalization: str) -> tuple[Tensor, Tensor]:
         """``[b, n]`` ascending eigenvalues and ``[b, n, n]`` eigenvectors of `laplacian`, computed once."""

@@ -136,6 +136,8 @@ def test_directed_graphs_are_symmetrised_by_the_stated_rule() -> None:
 def test_what_a_block_shares_is_computed_once() -> None:
     (block,) = GraphBatch.of(zoo()["path"]).blocks(10, 2**20)
     assert block.adjacency is block.adjacency
+    assert block.degree is block.degree
+    assert block.laplacian("rw") is block.laplacian("rw")
     assert block.eigenpairs("sym")[1] is block.eigenpairs("sym")[1]
 
 
