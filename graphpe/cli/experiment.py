@@ -1,0 +1,265 @@
+"""`graphpe fit|validate|test|predict`: LightningCLI with graphpe's data, networks and outputs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from jsonargparse import ActionConfigFile
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback, Timer
+from lightning.pytorch.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
+from rich.console import Console
+
+import graphpe.nn
+import graphpe.transforms  # noqa: F401  # short class names in configurations resolve to imported classes
+from graphpe.cli.check import check_names, read_options
+from graphpe.cli.checkpoint import check_checkpoint
+from graphpe.cli.configuration import LINKED, Experiment, add_arguments, sections
+from graphpe.cli.errors import ConfigError, fail, is_for_user
+from graphpe.cli.parser import OneLineParser, essence
+from graphpe.cli.quiet import quieten
+from graphpe.data import DatasetCard, GraphDataModule
+from graphpe.training import (
+    BestCheckpoint,
+    GraphPredictor,
+    LastCheckpoint,
+    PredictionWriter,
+    RunSummary,
+    TrainingProgress,
+)
+
+_DESCRIPTIONS = {
+    "fit": "Trains a network, tests its best checkpoint, writes predictions, and prints a summary.",
+    "validate": "Computes the metric of a checkpoint on the validation part.",
+    "test": "Computes the metric of a checkpoint on the test part and writes predictions.",
+    "predict": "Writes the predictions of a checkpoint for the test part.",
+}
+_TRAINER_DEFAULTS = {
+    "max_epochs": 100,
+    "enable_model_summary": False,  # the number of parameters is in the summary of the run
+    "num_sanity_val_steps": 0,
+    "log_every_n_steps": 1,  # everything is logged per epoch
+    "deterministic": "warn",
+}
+
+
+class _ConfigInRunFolder(SaveConfigCallback):
+    """Saves the configuration beside the logs, if there are logs."""
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        if trainer.loggers:
+            super().setup(trainer, pl_module, stage)
+
+
+class ExperimentCLI(LightningCLI):
+    """One subcommand of `graphpe` that runs a trainer.
+
+    Args:
+        command: ``"fit"``, ``"validate"``, ``"test"`` or ``"predict"``.
+        options: The words after it.
+    """
+
+    def __init__(self, command: str, options: list[str]) -> None:
+        method_arguments = LightningCLI.subcommands()[command]
+        self.subcommands = lambda: {command: method_arguments}  # only the parser that is needed
+        super().__init__(
+            model_class=GraphPredictor,
+            datamodule_class=GraphDataModule,
+            save_config_callback=_ConfigInRunFolder,
+            parser_kwargs={
+                "prog": "graphpe",
+                command: {
+                    "description": _DESCRIPTIONS[command],
+                    "usage": f"graphpe {command} --config FILE [--config FILE ...] [--OPTION VALUE ...]",
+                },
+            },
+            trainer_defaults=dict(_TRAINER_DEFAULTS),
+            seed_everything_default=0,
+            auto_configure_optimizers=False,
+            args=[command, *options],
+        )
+
+    # --- configuration ---------------------------------------------------------------------------------------
+
+    def init_parser(self, **settings: Any) -> LightningArgumentParser:
+        parser = OneLineParser(**settings)
+        parser.add_argument(
+            "-c", "--config", action=ActionConfigFile, help="A YAML file; may be given repeatedly."
+        )
+        return parser
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        add_arguments(parser)
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
+        command, *options = args
+        for config, is_file in read_options(options):
+            check_names(config, sections(command), LINKED, is_file)
+        self.config = parser.parse_args(args)
+
+    def _parse_ckpt_path(self) -> None:
+        """LightningCLI would replace the configuration of the model by the checkpoint's, without a word."""
+
+    def instantiate_classes(self) -> None:
+        checkpoint = self._get(self.config, "ckpt_path")
+        if checkpoint is None and self.subcommand != "fit":
+            raise ConfigError(
+                f"{self.subcommand} needs a trained network; "
+                "add --ckpt_path runs/NAME/version_N/checkpoints/best.ckpt"
+            )
+        if checkpoint is not None and not Path(checkpoint).is_file():
+            raise ConfigError(f"there is no checkpoint {str(checkpoint)!r}")
+        try:
+            super().instantiate_classes()
+        except (ValueError, TypeError, MisconfigurationException) as error:
+            raise ConfigError(essence(str(error))) from error
+        if checkpoint is not None:
+            check_checkpoint(checkpoint, self.model)
+
+    def after_instantiate_classes(self) -> None:
+        # What a checkpoint needs to build its network again, in plain values.
+        self.model.hparams.update(self.config_dump["model"])
+        if self.experiment.threads is not None:
+            torch.set_num_threads(self.experiment.threads)
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        self.experiment: Experiment = self._get(self.config_init, "experiment")
+        self.best = BestCheckpoint(self.model.task)
+        self.timer = Timer()
+        self.predictions = PredictionWriter()
+        settings = self._get(self.config_init, "trainer")
+        callbacks: list[Callback] = [self.timer, self.predictions]
+        if self.subcommand == "fit" and settings.enable_checkpointing is not False:
+            callbacks += [self.best, LastCheckpoint()]
+        if settings.enable_progress_bar is not False:
+            callbacks.append(TrainingProgress())
+        self.has_own_logger = settings.logger not in (None, True)
+        if not self.has_own_logger:
+            kwargs["logger"] = False  # until the run has a folder
+        self.trainer_defaults["callbacks"] = callbacks  # in addition to those of the user
+        return super().instantiate_trainer(**kwargs)
+
+    @contextmanager
+    def _run_folder(self) -> Iterator[None]:
+        """Logs into a new folder, which is removed if the run fails before its first step."""
+        if self.has_own_logger or self.trainer.fast_dev_run:
+            yield
+            return
+        root, name = self.experiment.folder, self.experiment.name
+        new_parents = [folder for folder in (root / name, root) if not folder.exists()]
+        version = _reserve_version(root / name)
+        self.trainer.loggers = [
+            CSVLogger(root, name, version),
+            TensorBoardLogger(root, name, version),
+        ]
+        try:
+            yield
+        except BaseException:
+            if rank_zero_only.rank == 0 and self.trainer.global_step == 0:
+                shutil.rmtree(root / name / f"version_{version}")
+                with suppress(OSError):  # another run has begun there
+                    for folder in new_parents:
+                        folder.rmdir()
+            raise
+
+    # --- subcommands -----------------------------------------------------------------------------------------
+
+    def fit(self, **arguments: Any) -> None:
+        """Trains, tests the best checkpoint, writes predictions, and prints the summary."""
+        with self._run_folder():
+            self.trainer.fit(**arguments)
+        best = self.best.best_model_path or None
+        self.trainer.test(self.model, datamodule=self.datamodule, ckpt_path=best, verbose=False)
+        folder = self.trainer.log_dir  # all processes take part
+        if self.trainer.is_global_zero and best is not None:
+            summary = self._summary(best, str(folder))
+            summary.save(Path(summary.folder) / "summary.json")
+            summary.show(Console())
+
+    def validate(self, **arguments: Any) -> None:
+        """Prints the metric on the validation part."""
+        self._evaluate(self.trainer.validate, **arguments)
+
+    def test(self, **arguments: Any) -> None:
+        """Prints the metric on the test part and writes predictions."""
+        self._evaluate(self.trainer.test, **arguments)
+        self._say_where_predictions_are()
+
+    def predict(self, **arguments: Any) -> None:
+        """Writes predictions for the test part."""
+        with self._run_folder():
+            self.trainer.predict(**{**arguments, "return_predictions": False})
+        self._say_where_predictions_are()
+
+    def _evaluate(self, run: Callable[..., Any], **arguments: Any) -> None:
+        with self._run_folder():
+            run(**{**arguments, "verbose": False})
+        if self.trainer.is_global_zero:
+            for name, value in self.trainer.callback_metrics.items():
+                print(f"{name} {float(value):.4f}")
+
+    def _say_where_predictions_are(self) -> None:
+        if self.trainer.is_global_zero and self.predictions.path is not None:
+            print(f"predictions {self.predictions.path}")
+
+    def _summary(self, best: str, folder: str) -> RunSummary:
+        metric = self.model.task.metric
+        test = self.trainer.callback_metrics.get(f"test/{metric}")
+        card: DatasetCard | None = self._get(self.config_init, "card")
+        return RunSummary(
+            name=self.experiment.name,
+            metric=metric,
+            test=None if test is None else float(test),
+            valid=float(self.best.best_model_score),
+            best_epoch=torch.load(best, weights_only=True, map_location="cpu")["epoch"] + 1,
+            num_parameters=sum(p.numel() for p in self.model.parameters()),
+            encoding_seconds=self.datamodule.encoding_seconds,
+            training_seconds=self.timer.time_elapsed("train"),
+            seed=self._get(self.config_init, "seed_everything"),
+            folder=folder,
+            checkpoint=best,
+            predictions=str(self.predictions.path),
+            baselines=[*self.experiment.baselines, *(card.baselines if card else ())],
+        )
+
+
+def _reserve_version(folder: Path) -> int:
+    """The number of a new run, for which no other run has or takes a folder."""
+    version = 0
+    while rank_zero_only.rank == 0:  # the other processes of a run follow the first one
+        try:
+            (folder / f"version_{version}").mkdir(parents=True)
+            break
+        except FileExistsError:
+            version += 1
+    return version
+
+
+def run_experiment(command: str, options: list[str]) -> int:
+    """Runs a subcommand.
+
+    Args:
+        command: ``"fit"``, ``"validate"``, ``"test"`` or ``"predict"``.
+        options: The words after it.
+
+    Returns:
+        The exit code.
+    """
+    quieten()
+    try:
+        ExperimentCLI(command, options)
+    except ConfigError as error:
+        return fail(2, str(error))
+    except Exception as error:
+        if not is_for_user(error):
+            raise
+        return fail(1, str(error))
+    return 0

@@ -1,0 +1,17 @@
+"""Training under Lightning: the module, its callbacks, and the summary of a run."""
+
+from __future__ import annotations
+
+from graphpe.training.callbacks import BestCheckpoint, LastCheckpoint, PredictionWriter
+from graphpe.training.module import GraphPredictor
+from graphpe.training.progress import TrainingProgress
+from graphpe.training.summary import RunSummary
+
+__all__ = [
+    "BestCheckpoint",
+    "GraphPredictor",
+    "LastCheckpoint",
+    "PredictionWriter",
+    "RunSummary",
+    "TrainingProgress",
+]

@@ -1,0 +1,228 @@
+"""`GraphPredictor`: trains any graphpe network on a graph-level task."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import torch
+from lightning.pytorch import LightningModule
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+from torch import Tensor
+from torch.optim import Adam, AdamW, Optimizer
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.utils.data import DataLoader
+from torch_geometric.data import Batch
+
+from graphpe.nn import GraphNetwork
+from graphpe.tasks import Task
+from graphpe.training.collector import Evaluation, EvaluationCollector
+from graphpe.training.losses import read_targets, task_loss, task_prediction
+from graphpe.training.metrics import score
+from graphpe.training.numbering import graph_order
+from graphpe.training.schedules import Schedule, step_schedule
+
+_OPTIMIZERS = {"adam": Adam, "adamw": AdamW}
+
+
+class GraphPredictor(LightningModule):
+    """A network with a task: loss, metric, optimiser and schedule.
+
+    Logs ``train/loss``, ``lr``, and ``valid/<metric>`` and ``test/<metric>`` over whole splits. Weight decay
+    leaves out biases. It works with any loader of PyG batches that carry ``y``, with or without graphpe's data module.
+
+    Args:
+        network: Maps a batch of ``B`` graphs to ``[B, task.out_channels]``.
+        task: What is predicted, the loss and the metric.
+        evaluator: Name of an OGB dataset whose official evaluator computes the metric, such as
+            ``"ogbg-molhiv"``; None uses torchmetrics.
+        optimizer: ``"adam"`` (weight decay is an L2 term of the loss) or ``"adamw"`` (decoupled).
+        lr: Peak learning rate.
+        weight_decay: Weight decay of all parameters but biases.
+        schedule: ``"constant"``; ``"linear"`` or ``"cosine"`` to zero over all steps; ``"plateau"`` multiplies
+            the rate by ``plateau_factor`` when the validation metric stops improving.
+        warmup_steps: Optimiser steps over which the rate first rises linearly; not with ``"plateau"``.
+        plateau_factor: Factor of ``"plateau"``.
+        plateau_patience: Epochs without improvement that ``"plateau"`` waits for.
+        min_lr: ``"plateau"`` stops the training when the rate falls below it.
+
+    Raises:
+        ValueError: If a setting is out of range.
+    """
+
+    def __init__(
+        self,
+        network: GraphNetwork,
+        task: Task,
+        evaluator: str | None = None,
+        optimizer: Literal["adam", "adamw"] = "adamw",
+        lr: float = 1e-3,
+        weight_decay: float = 0.0,
+        schedule: Schedule = "cosine",
+        warmup_steps: int = 0,
+        plateau_factor: float = 0.5,
+        plateau_patience: int = 10,
+        min_lr: float = 1e-6,
+    ) -> None:
+        super().__init__()
+        if optimizer not in _OPTIMIZERS:
+            raise ValueError(f"optimizer is {optimizer!r}; it must be one of {list(_OPTIMIZERS)}")
+        _check_settings(lr, weight_decay, schedule, warmup_steps, plateau_factor)
+        # Plain values only, so that a checkpoint loads without unpickling classes. The command line adds the
+        # configuration of the network and the task.
+        self.save_hyperparameters(ignore=["network", "task"], logger=False)
+        self.network = network
+        self.task = task
+        self.evaluator = evaluator
+        self._evaluated = EvaluationCollector(task.out_channels, task.num_targets)
+        self._order: Tensor | None = None  # graph numbers in the order of evaluation
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.network(batch)
+
+    def setup(self, stage: str) -> None:
+        """Checks that the data carry every field that the network reads, and that it reads some of them."""
+        fields = getattr(self.trainer.datamodule, "fields", None)
+        if fields is None:
+            return
+        self.network.check_fields(fields)
+        if fields and not len(self.network.positional_encoders):
+            rank_zero_warn(
+                f"the graphs carry the fields {sorted(fields)}, but the network reads none of them; "
+                "add a positional encoder to the network or remove the encodings"
+            )
+
+    # --- training --------------------------------------------------------------------------------------------
+
+    def training_step(self, batch: Batch, batch_number: int) -> Tensor:
+        loss = task_loss(self.task, self(batch), read_targets(self.task, batch))
+        self.log(
+            "train/loss",
+            loss,
+            on_step=False,
+            on_epoch=True,
+            batch_size=batch.num_graphs,
+            sync_dist=True,
+        )
+        return loss
+
+    def on_train_epoch_start(self) -> None:
+        self.log("lr", self.optimizers().param_groups[0]["lr"], sync_dist=True)
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        settings = self.hparams
+        optimizer = self._optimizer()
+        if settings.schedule == "plateau":
+            scheduler = ReduceLROnPlateau(
+                optimizer,
+                mode=self.task.mode,
+                factor=settings.plateau_factor,
+                patience=settings.plateau_patience,
+            )
+            monitor = f"valid/{self.task.metric}"
+            return {
+                "optimizer": optimizer,
+                "lr_scheduler": {"scheduler": scheduler, "monitor": monitor},
+            }
+        scheduler = step_schedule(
+            optimizer,
+            settings.schedule,
+            warmup_steps=settings.warmup_steps,
+            total_steps=self.trainer.estimated_stepping_batches,
+        )
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
+        }
+
+    def _optimizer(self) -> Optimizer:
+        trained = [(name, p) for name, p in self.named_parameters() if p.requires_grad]
+        biases = [p for name, p in trained if name.endswith("bias")]
+        others = [p for name, p in trained if not name.endswith("bias")]
+        groups = [
+            {"params": others, "weight_decay": self.hparams.weight_decay},
+            {"params": biases, "weight_decay": 0.0},
+        ]
+        kind = _OPTIMIZERS[self.hparams.optimizer]
+        return kind([group for group in groups if group["params"]], lr=self.hparams.lr)
+
+    def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
+        """Steps the schedule, and stops the training once ``"plateau"`` has lowered the rate below ``min_lr``."""
+        super().lr_scheduler_step(scheduler, metric)
+        if isinstance(scheduler, ReduceLROnPlateau):
+            rate = scheduler.optimizer.param_groups[0]["lr"]
+            self.trainer.should_stop |= rate < self.hparams.min_lr
+
+    # --- evaluation ------------------------------------------------------------------------------------------
+
+    def on_validation_epoch_start(self) -> None:
+        self._start_evaluation(self.trainer.val_dataloaders)
+
+    def on_test_epoch_start(self) -> None:
+        self._start_evaluation(self.trainer.test_dataloaders)
+
+    def on_predict_epoch_start(self) -> None:
+        self._start_evaluation(self.trainer.predict_dataloaders)
+
+    def validation_step(self, batch: Batch, batch_number: int) -> None:
+        self._evaluate(batch, read_targets(self.task, batch))
+
+    def test_step(self, batch: Batch, batch_number: int) -> None:
+        self._evaluate(batch, read_targets(self.task, batch))
+
+    def predict_step(self, batch: Batch, batch_number: int) -> dict[str, Tensor]:
+        """Predictions of a batch: ``"graph"`` numbers ``[B]`` and ``"prediction"`` ``[B, out_channels]``."""
+        unknown = torch.full((batch.num_graphs, self.task.num_targets), torch.nan)
+        numbers, output = self._evaluate(batch, unknown)
+        return {"graph": numbers, "prediction": task_prediction(self.task, output)}
+
+    def on_validation_epoch_end(self) -> None:
+        if not self.trainer.sanity_checking:  # a few batches may lack a class, which is no fault
+            self._log_score("valid")
+
+    def on_test_epoch_end(self) -> None:
+        self._log_score("test")
+
+    def evaluation(self) -> Evaluation:
+        """Outputs and targets of the split that was last evaluated; every process must call it."""
+        return self._evaluated.gather(self.device)
+
+    def _start_evaluation(self, loader: Any) -> None:
+        self._evaluated = EvaluationCollector(self.task.out_channels, self.task.num_targets)
+        self._order = graph_order(loader) if isinstance(loader, DataLoader) else None
+
+    def _evaluate(self, batch: Batch, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Runs the network and keeps its outputs; returns graph numbers and outputs."""
+        output = self(batch)
+        start = len(self._evaluated)
+        rows = torch.arange(start, start + batch.num_graphs)
+        if self._order is not None:
+            numbers = self._order[rows]
+        else:  # numbers that no other process gives
+            numbers = rows * self.trainer.world_size + self.trainer.global_rank
+        self._evaluated.add(numbers, output, target)
+        return numbers, output
+
+    def _log_score(self, split: str) -> None:
+        evaluation = self.evaluation()
+        value = score(self.task, evaluation.output, evaluation.target, self.evaluator)
+        self.log(f"{split}/{self.task.metric}", value, sync_dist=True)
+
+
+def _check_settings(
+    lr: float, weight_decay: float, schedule: Schedule, warmup_steps: int, plateau_factor: float
+) -> None:
+    """Raises a ValueError for a setting out of range."""
+    if schedule not in get_args(Schedule):
+        raise ValueError(f"schedule is {schedule!r}; it must be one of {list(get_args(Schedule))}")
+    if lr <= 0:
+        raise ValueError(f"lr is {lr:g}; it must be positive")
+    if weight_decay < 0:
+        raise ValueError(f"weight_decay is {weight_decay:g}; it must not be negative")
+    if warmup_steps < 0:
+        raise ValueError(f"warmup_steps is {warmup_steps}; it must not be negative")
+    if schedule == "plateau" and warmup_steps:
+        raise ValueError(
+            f"schedule 'plateau' has no warm-up, but warmup_steps is {warmup_steps}; set it to 0"
+        )
+    if not 0 < plateau_factor < 1:
+        raise ValueError(f"plateau_factor is {plateau_factor:g}; it must lie between 0 and 1")

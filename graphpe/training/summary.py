@@ -1,0 +1,92 @@
+"""The table at the end of a training, and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from graphpe.data import Baseline
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What came out of a training.
+
+    Args:
+        name: Name of the experiment.
+        metric: The task's metric.
+        test: Its value on the test part, by the best checkpoint; None if nothing was tested.
+        valid: Its best value on the validation part.
+        best_epoch: The epoch of that value, from 1.
+        num_parameters: Number of parameters that were trained.
+        encoding_seconds: Time for encoding the dataset.
+        training_seconds: Time for training, validation included.
+        seed: Seed of the run.
+        folder: Folder of the logs.
+        checkpoint: The best checkpoint.
+        predictions: The predictions on the test part.
+        baselines: What others reached.
+    """
+
+    name: str
+    metric: str
+    test: float | None
+    valid: float | None
+    best_epoch: int | None
+    num_parameters: int
+    encoding_seconds: float
+    training_seconds: float
+    seed: int
+    folder: str
+    checkpoint: str
+    predictions: str
+    baselines: Sequence[Baseline] = ()
+
+    def save(self, path: Path) -> None:
+        """Writes the summary as JSON; the file appears once it is complete."""
+        unfinished = path.with_name(path.name + ".tmp")
+        unfinished.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        os.replace(unfinished, path)
+
+    def show(self, console: Console) -> None:
+        """Prints the result beside the baselines, and where things are."""
+        results = Table(title=self.name, title_justify="left")
+        results.add_column(f"test {self.metric}", justify="right", no_wrap=True)
+        results.add_column("model", overflow="fold")
+        results.add_column("source", overflow="fold")
+        results.add_row(_number(self.test), "this run", f"seed {self.seed}", style="bold")
+        for baseline in self.baselines:
+            spread = "" if baseline.std is None else f" ± {baseline.std:.3f}"
+            results.add_row(f"{baseline.mean:.3f}{spread}", baseline.model, baseline.reference)
+        console.print(results)
+        valid = _number(self.valid)
+        facts = {
+            f"best valid {self.metric}": f"{valid} (epoch {self.best_epoch})",
+            "parameters": f"{self.num_parameters:,}",
+            "time for encoding": _duration(self.encoding_seconds),
+            "time for training": _duration(self.training_seconds),
+            "checkpoint": self.checkpoint,
+            "logs": self.folder,
+            "predictions": self.predictions,
+        }
+        for name, fact in facts.items():
+            # Paths are not broken, so that they can be copied.
+            console.print(f"{name:<18}  {fact}", soft_wrap=True, highlight=False)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

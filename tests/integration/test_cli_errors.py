@@ -1,0 +1,178 @@
+"""A wrong name or value gives one line that names the valid ones, and no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphpe.cli import main
+
+NETWORK = "model.network.init_args"
+ENCODING = "data.encodings[0]"
+_REMOVED = object()
+
+
+def _changed(config: Any, path: str, value: Any) -> None:
+    """Sets, or removes, the value at a path such as ``a.b[0].c``."""
+    *parents, last = path.replace("[", ".").replace("]", "").split(".")
+    for key in parents:
+        config = config[int(key)] if isinstance(config, list) else config.setdefault(key, {})
+    if value is _REMOVED:
+        del config[last]
+    else:
+        config[last] = value
+
+
+def _error(capsys: pytest.CaptureFixture[str]) -> str:
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("graphpe: error: ")
+    return line.removeprefix("graphpe: error: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "wanted"),
+    [
+        # An unknown key, at every depth.
+        ("modle", None, "no key 'modle'; did you mean 'model'? valid: card, ckpt_path, data"),
+        ("model.lrr", 1, "no key 'model.lrr'; did you mean 'lr'? valid: lr, min_lr, network"),
+        ("data.batchsize", 8, "did you mean 'batch_size'? valid: batch_size, dataset, encodings"),
+        ("task.metrik", "mae", "no key 'task.metrik'; did you mean 'metric'? valid: kind, loss"),
+        ("features.node_cat", [3], "did you mean 'node_categories'?"),
+        ("card.titel", "x", "no key 'card.titel'; did you mean 'title'?"),
+        ("experiment.nam", "x", "no key 'experiment.nam'; did you mean 'name'? valid: baselines"),
+        ("trainer.max_epoch", 3, "no key 'trainer.max_epoch'; did you mean 'max_epochs'?"),
+        (f"{NETWORK}.num_layer", 3, "did you mean 'num_layers'? valid: attention, dropout"),
+        (f"{ENCODING}.init_args.walk_lenght", 3, "did you mean 'walk_length'? valid: attr_name"),
+        (f"{NETWORK}.positional_encoders[0].init_args.width", 3, "valid: field, in_channels"),
+        ("model.network.init_arg", {}, "did you mean 'init_args'? valid: class_path"),
+        # An unknown class.
+        ("model.network.class_path", "GraphTransfomer", "did you mean 'GraphTransformer'? valid"),
+        ("model.network", "GIN", "no class 'GIN'; did you mean 'GINE'?"),
+        ("model.network.class_path", "LinearEncoder", "no class 'LinearEncoder'; valid: GINE"),
+        (f"{ENCODING}.class_path", "AddRandomWalk", "valid: AddLaplacianEigenvectorPE"),
+        ("data.dataset.class_path", "OGB", "valid: InMemorySource, OGBSource, ZINCSource"),
+        ("model.network.class_path", "no.such.Network", "No module named 'no'"),
+        # An unknown choice.
+        ("task.metric", "rmsee", "task.metric is 'rmsee'; did you mean 'rmse'? valid: accuracy"),
+        ("model.optimizer", "sgd", "model.optimizer is 'sgd'; valid: adam, adamw"),
+        (f"{NETWORK}.norm", "batchnorm", "did you mean 'batch'? valid: batch, layer"),
+        ("trainer.accelerator", "cude", "accelerator='cude'`. Available names are: "),
+        # A bad value.
+        ("model.lr", "fast", "model.lr is 'fast'; it must be a number"),
+        ("model.lr", -1, "lr is -1; it must be positive"),
+        ("trainer.max_epochs", "many", "trainer.max_epochs is 'many'; it must be an integer or"),
+        (f"{ENCODING}.init_args.walk_length", -8, "walk_length is -8; it must be an integer >= 1"),
+        (f"{NETWORK}.positional_encoders[0].init_args.out_channels", 4, "hidden_channels=8"),
+        ("experiment.threads", 0, "experiment.threads is 0; it must be at least 1, or null"),
+        ("task.metric", "ap", "'ap' does not fit task.kind 'regression'"),
+        # Something missing, or given twice.
+        ("task", _REMOVED, "task.kind is not given; add the card of a dataset"),
+        ("task.kind", _REMOVED, "task.kind is not given"),
+        ("model", _REMOVED, "model.network"),
+        ("data.dataset", _REMOVED, "data.dataset"),
+        ("data.dataset.init_args.name", _REMOVED, "name"),
+        (f"{ENCODING}.init_args.walk_length", _REMOVED, "walk_length"),
+        (f"{NETWORK}.out_channels", 3, "takes its value from `task`; give that instead"),
+        ("model.task", {"kind": "binary"}, "takes its value from `task`; give that instead"),
+    ],
+)
+def test_a_wrong_configuration(
+    experiment: dict,
+    write_config: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    path: str,
+    value: Any,
+    wanted: str,
+) -> None:
+    _changed(experiment, path, value)
+    assert main(["fit", "--config", write_config(experiment)]) == 2
+    assert wanted in _error(capsys)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (["--model.lrr", "3"], "no key 'model.lrr'; did you mean 'lr'?"),
+        (["--model.lr=fast"], "model.lr is 'fast'; it must be a number"),
+        (["--model.network", "GIN"], "no class 'GIN'; did you mean 'GINE'?"),
+        (["--model.network.layers", "3"], "no key 'layers'; did you mean 'num_layers'?"),
+        (["--config", "missing.yaml"], "can't read the configuration 'missing.yaml'"),
+        (["--config"], "expected one argument"),
+        (["surplus"], "recognized arguments: surplus"),
+        (["--ckpt_path", "missing.ckpt"], "there is no checkpoint 'missing.ckpt'"),
+    ],
+)
+def test_wrong_options(
+    experiment: dict,
+    write_config: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    wanted: str,
+) -> None:
+    assert main(["fit", "--config", write_config(experiment), *options]) == 2
+    assert wanted in _error(capsys)
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "model: [\n", "\x00"])
+def test_a_file_that_is_no_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    assert main(["fit", "--config", str(tmp_path / "bad.yaml")]) == 2
+    assert "bad.yaml" in _error(capsys)
+
+
+def test_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fti"]) == 2
+    assert "did you mean 'fit'? valid: encodings, fit, predict" in _error(capsys)
+    assert main(["encodings", "--all"]) == 2
+    assert "takes no options" in _error(capsys)
+
+
+def test_evaluation_needs_a_checkpoint_of_this_network(
+    experiment: dict,
+    write_config: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    config = write_config(experiment)
+    assert main(["test", "--config", config]) == 2
+    assert "test needs a trained network; add --ckpt_path" in _error(capsys)
+    assert main(["test", "--config", config, "--ckpt_path", config]) == 2
+    assert "is not a checkpoint of graphpe" in _error(capsys)
+    short = ["--trainer.max_epochs=1", "--trainer.limit_train_batches=1"]
+    assert main(["fit", "--config", config, *short]) == 0
+    capsys.readouterr()
+    checkpoint = str(tmp_path / "runs" / "small" / "version_0" / "checkpoints" / "best.ckpt")
+    wider = ["--ckpt_path", checkpoint, "--model.network.num_layers", "2"]
+    assert main(["test", "--config", config, *wider]) == 2
+    assert "is of another network: network.layers.1." in _error(capsys)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "wanted"),
+    [
+        ("data.dataset.init_args.name", "ogbg-molesoll", "did you mean 'ogbg-molesol'?"),
+        ("features.node_categories", [3, 5, 12, 12, 10, 6, 6, 2, 2], "features.node_categories"),
+        (f"{ENCODING}.init_args.attr_name", "walks", "LinearEncoder needs the field"),
+        ("trainer.max_epochs", -1, "schedule 'cosine' ends after the last step"),
+    ],
+)
+def test_a_run_that_fails_says_why_in_one_line(
+    experiment: dict,
+    write_config: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    path: str,
+    value: Any,
+    wanted: str,
+) -> None:
+    _changed(experiment, path, value)
+    assert main(["fit", "--config", write_config(experiment)]) == 1
+    assert wanted in _error(capsys)
+    assert not (tmp_path / "runs").exists()
