@@ -33,7 +33,7 @@ def check_encoder(
     On graphs of all sorts, with float64 copies of the encoder: finite output of the declared shape, dependence on all
     its fields, invariance to the symmetries in ``invariant_to``, equivariance to node permutations, independence of the
     other graphs in the batch in evaluation (and in training unless ``mixes_graphs_in_training``), finite gradients for
-    all trainable parameters, saving and loading, and an error for each missing field.
+    all trainable parameters, saving and loading, an error for each missing field, and a batch that is left as it is.
 
     Args:
         encoder: The encoder, with its initial or trained parameters; it is not changed.
@@ -87,7 +87,18 @@ class _Check:
             self.expected = {name: self.encode([graph]) for name, graph in self.graphs.items()}
 
     def encode(self, graphs: list[Data]) -> Tensor:
-        return self.encoder(Batch.from_data_list(graphs))
+        return self.forward(Batch.from_data_list(graphs))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Calls the encoder; fails if that changes the batch."""
+        before = batch.clone()
+        output = self.encoder(batch)
+        for name in sorted({*before.keys(), *batch.keys()}):
+            assert _are_equal(before.get(name), batch.get(name)), (
+                f"the encoder changes {name!r} of the batch, which others read after it; it must leave the batch as "
+                "it is"
+            )
+        return output
 
     def compare(self, got: Tensor, name: str, what: str) -> None:
         """Fails unless the output for a graph is as expected."""
@@ -194,7 +205,7 @@ class _Check:
                 if batch[need.name].is_floating_point()
             }
             self.encoder.zero_grad()
-            output = self.encoder(batch)
+            output = self.forward(batch)
             (output * torch.randn_like(output)).sum().backward()
             for parameter_name, parameter in self.encoder.named_parameters():
                 if not parameter.requires_grad:
@@ -235,7 +246,11 @@ def _add_fields(graph: Data, requires: tuple[FieldRequirement, ...], names: _Spe
     for requirement in requires:
         rows = _num_rows(graph, requirement.level)
         width = requirement.width or 8
-        graph[requirement.name] = torch.randn(rows, width, dtype=torch.float64)
+        graph[requirement.name] = (
+            torch.randn(rows, width, dtype=torch.float64)
+            if requirement.kind == "float"
+            else torch.randint(0, 2, (rows, width))
+        )
     widths = [
         need.width for need in requires if need.name in (names.eigenvectors, names.eigenvalues)
     ]
@@ -269,6 +284,14 @@ def _spectrum(graph: Data, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def _in_float64(graph: Data) -> Data:
     return graph.clone().apply(lambda value: value.double() if value.is_floating_point() else value)
+
+
+def _are_equal(a: object, b: object) -> bool:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            return False
+        return bool(((a == b) | (a.isnan() & b.isnan())).all())  # a label may be NaN
+    return not isinstance(a, Tensor) and not isinstance(b, Tensor)
 
 
 def _random_signs(count: int) -> Tensor:

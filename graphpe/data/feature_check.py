@@ -15,7 +15,7 @@ def check_features(features: Features, graphs: InMemoryDataset | Iterable[Data])
     """Checks that ``x`` and ``edge_attr`` are as declared.
 
     Args:
-        features: The declaration. A level without columns is not looked at.
+        features: The declaration. A level without columns is not looked at. Booleans are the categories 0 and 1.
         graphs: A dataset or list of graphs.
 
     Raises:
@@ -61,7 +61,7 @@ def _column_of(graphs: InMemoryDataset | Iterable[Data], attribute: str) -> tupl
 def _check_categories(
     attribute: str, declared: str, values: Tensor, rows: Tensor, categories: tuple[int, ...]
 ) -> None:
-    if values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
+    if values.is_floating_point() or values.is_complex():
         raise ValueError(
             f"{attribute} is {values.dtype}, but {declared} wants integers; declare continuous features instead, "
             f"or convert {attribute}"

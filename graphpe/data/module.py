@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data, Dataset
 from torch_geometric.loader import DataLoader
 
+from graphpe.checks import require_positive_integer
 from graphpe.data.feature_check import check_features
 from graphpe.data.sources import GraphSource
 from graphpe.fields import Field
@@ -36,12 +37,14 @@ class GraphDataModule(LightningDataModule):
         features: The input features that the network expects. The data are checked against them.
 
     Attributes:
-        fields: The fields that the encodings write, by name.
+        fields: The fields of the graphs, by name: those that the encodings write and, where the graphs have been
+            encoded before, those that they come with. A source that loads encoded graphs has these after `setup`.
         parts: After `setup`: the encoded graphs of ``"train"``, ``"valid"`` and ``"test"``.
         num_graphs: After `setup`: the number of graphs of each part.
         encoding_seconds: After `setup`: how long encoding took.
 
     Raises:
+        TypeError: If ``dataset`` or ``encodings`` is of another kind.
         ValueError: If a setting is out of range, two encodings write the same field, or (in `setup`) the data can't be
             loaded, can't be encoded, or aren't as ``features`` says.
     """
@@ -61,17 +64,16 @@ class GraphDataModule(LightningDataModule):
                 f"dataset is a {type(dataset).__name__}; it must be a GraphSource, such as OGBSource('ogbg-molhiv'), "
                 "or InMemorySource(train, valid, test) for graphs of your own"
             )
-        if batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+        require_positive_integer("batch_size", batch_size)
         if num_workers < 0:
             raise ValueError(f"num_workers is {num_workers}; it must be 0 or more")
         self.dataset = dataset
-        self.encodings = list(encodings or [])
+        self.encodings = _checked_encodings([] if encodings is None else encodings)
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.seed = seed
         self.features = features
-        self.fields: dict[str, Field] = written_fields(self.encodings)
+        self.fields: dict[str, Field] = {**dataset.fields, **written_fields(self.encodings)}
         self.parts: dict[str, Dataset | list[Data]] = {}
         self.num_graphs: dict[str, int] = {}
         self.encoding_seconds = 0.0
@@ -95,6 +97,7 @@ class GraphDataModule(LightningDataModule):
                 f"{type(self.dataset).__name__}.load gives no split index for {absent[0]!r}; it must give train, valid "
                 "and test"
             )
+        self.fields = {**getattr(graphs, "fields", {}), **self.fields}
         if self.features is not None:
             check_features(self.features, graphs)
         if self.encodings:
@@ -133,6 +136,23 @@ class GraphDataModule(LightningDataModule):
             pin_memory=torch.cuda.is_available(),
             **order,
         )
+
+
+def _checked_encodings(encodings: object) -> list[Encoding]:
+    if not isinstance(encodings, list | tuple):
+        raise TypeError(
+            f"encodings is {_kind(encodings)}; it must be a list, [AddRandomWalkPE(16)] say"
+        )
+    for number, encoding in enumerate(encodings):
+        if not isinstance(encoding, Encoding):
+            raise TypeError(
+                f"encodings[{number}] is {_kind(encoding)}; it must be an encoding such as AddRandomWalkPE(16)"
+            )
+    return list(encodings)
+
+
+def _kind(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 def _select(graphs: Dataset | list[Data], index: Tensor) -> Dataset | list[Data]:

@@ -14,6 +14,7 @@ from torch_geometric.data import Data, Dataset
 
 from graphpe.data.ogb import OGBGraphs
 from graphpe.data.zinc import ZINC
+from graphpe.fields import Field
 
 
 class SplitGraphs(NamedTuple):
@@ -42,6 +43,11 @@ class GraphSource(ABC):
     def prepare(self) -> None:
         """Downloads and processes, so that `load` needs only to read; called once per machine."""
         self.load()
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The fields that the graphs come with, as far as known without loading them."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -82,21 +88,48 @@ class ZINCSource(GraphSource):
 class InMemorySource(GraphSource):
     """Graphs that the program already has: three lists of ``Data``, or three PyG datasets.
 
+    They may be parts of what `graphpe.encode` returns; the fields that all parts have are known then.
+
     Args:
         train: Graphs to train on.
         valid: Graphs that choose the checkpoint.
         test: Graphs of the reported result.
+
+    Raises:
+        TypeError: If a part is not a sequence of graphs.
     """
 
     train: Sequence[Data] = field(repr=False)
     valid: Sequence[Data] = field(repr=False)
     test: Sequence[Data] = field(repr=False)
 
+    def __post_init__(self) -> None:
+        for name, part in self._parts().items():
+            is_sequence = hasattr(part, "__len__") and hasattr(part, "__getitem__")
+            if isinstance(part, Data) or not is_sequence:
+                raise TypeError(
+                    f"{name} is a {type(part).__name__}; it must be a list of Data or a PyG dataset, such as "
+                    "list(graphs), [data] or batch.to_data_list()"
+                )
+
     def load(self) -> SplitGraphs:
-        parts = {"train": self.train, "valid": self.valid, "test": self.test}
+        parts = self._parts()
         graphs = [graph for part in parts.values() for graph in part]
         numbers = torch.arange(len(graphs)).split([len(part) for part in parts.values()])
         return SplitGraphs(graphs, dict(zip(parts, numbers, strict=True)))
 
     def prepare(self) -> None:
         pass
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        declared = [getattr(part, "fields", {}) for part in self._parts().values() if len(part)]
+        first, *others = declared or [{}]
+        return {
+            name: field
+            for name, field in first.items()
+            if all(fields.get(name) == field for fields in others)
+        }
+
+    def _parts(self) -> dict[str, Sequence[Data]]:
+        return {"train": self.train, "valid": self.valid, "test": self.test}

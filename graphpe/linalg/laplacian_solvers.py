@@ -96,7 +96,8 @@ def is_cheap_to_factor(adjacency: sp.csr_array, memory: float) -> bool:
             and fill * _FACTOR_BYTES_PER_ENTRY <= memory
         )
 
-    return fits(width.sum(), (width**2).sum()) or fits(2 * nodes + core**2 / 2, core**3 / 3)
+    envelope = float(width.sum()), float((width**2).sum())
+    return fits(*envelope) or fits(2 * nodes + core**2 / 2, core**3 / 3)
 
 
 def _column_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -75,18 +75,20 @@ def smallest_laplacian_eigenpairs(
     degrees = components.matrix.sum(1)
     scale = np.ones(n) if normalization == "none" else np.sqrt(np.where(degrees > 0, degrees, 1.0))
 
-    vectors = np.zeros((n, k))  # in the order of components.nodes
-    for j in range(min(k, count)):
-        place = slice(components.starts[j], components.starts[j] + components.sizes[j])
-        vectors[place, j] = scale[place] / np.linalg.norm(scale[place])
+    candidates = []
     if k > count:
         candidates = _nontrivial_pairs(
             components, k - count, scale, seed, dense_limit, memory_budget, name
         )
-        _select_smallest(candidates, vectors[:, count:])
 
-    values = _rayleigh_quotients(components.matrix, vectors / scale[:, None])
-    values[: min(k, count)] = 0.0
+    vectors = np.zeros((n, k))  # in the order of components.nodes
+    for j in range(min(k, count)):
+        place = slice(components.starts[j], components.starts[j] + components.sizes[j])
+        vectors[place, j] = scale[place] / np.linalg.norm(scale[place])
+    if candidates:
+        _select_smallest(candidates, vectors[:, count:])
+    values = np.zeros(k)
+    values[count:] = _rayleigh_quotients(components.matrix, vectors[:, count:] / scale[:, None])
     ascending = np.argsort(values, kind="stable")
     if normalization == "rw":
         vectors /= scale[:, None]
@@ -110,35 +112,38 @@ def _nontrivial_pairs(
     name: str,
 ) -> list[_Candidates]:
     """The smallest nonzero pairs of each component, as many as may be wanted of it."""
-    candidates = []
     limit = max(dense_limit, 4 * wanted, _SMALLEST_ITERATIVE)
+    _check_memory(components, wanted, limit, memory_budget, name)
+    candidates = []
     for index, (place, adjacency) in enumerate(components.larger_than(limit)):
-        size = adjacency.shape[0]
-        needed = 8 * size * working_columns(wanted) + 4 * 12 * adjacency.nnz
-        if needed > memory_budget:
-            raise ValueError(
-                f"{name}: {wanted} eigenvectors of a component of {size:,} nodes need "
-                f"{_mib(needed)}, over the memory budget of {_mib(memory_budget)}; "
-                "raise memory_budget or lower k"
-            )
         generator = np.random.default_rng((seed, index))
         values, vectors = _iterate(
-            adjacency, wanted, scale[place], generator, memory_budget - needed, name
+            adjacency, wanted, scale[place], generator, memory_budget / 2, name
         )
         candidates.append((place, values[None], vectors[None]))
     for place, stack in components.stacks(limit, _STACK_ENTRIES):
-        b, size, _ = stack.shape
-        needed = 8 * size**2 * _DENSE_COPIES
-        if needed > memory_budget:
-            raise ValueError(
-                f"{name}: {wanted} eigenvectors of a component of {size:,} nodes are so many that "
-                f"a dense solver is needed, which takes {_mib(needed)}, over the memory budget of "
-                f"{_mib(memory_budget)}; raise memory_budget or lower k"
-            )
-        if size > 1:
-            values, vectors = _decompose(stack, scale[place].reshape(b, size), wanted)
+        if stack.shape[1] > 1:
+            values, vectors = _decompose(stack, scale[place].reshape(stack.shape[:2]), wanted)
             candidates.append((place, values, vectors))
     return candidates
+
+
+def _check_memory(
+    components: Components, wanted: int, limit: int, memory_budget: int, name: str
+) -> None:
+    """Refuses early what would take too much memory: the largest component of either kind."""
+    for is_dense in (False, True):
+        sizes = components.sizes[(components.sizes <= limit) == is_dense]
+        largest = int(sizes.max(initial=0))
+        columns = _DENSE_COPIES * largest if is_dense else working_columns(wanted)
+        needed = 8 * largest * columns
+        if needed > memory_budget:
+            solver = "a dense solver for so many" if is_dense else "a Krylov space"
+            raise ValueError(
+                f"{name}: {wanted:,} eigenvectors of a component of {largest:,} nodes need {solver} "
+                f"and {_mib(needed)}, over the memory budget of {_mib(memory_budget)}; "
+                "raise memory_budget or lower k"
+            )
 
 
 def _decompose(stack: np.ndarray, scale: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from torch import nn
 from torch_geometric.nn import MLP, BatchNorm
 
+from graphpe.checks import require_positive_integer
+
 Normalization = Literal["layer", "batch", "none"]
 
 # One row has no variance: it is normalised by the running statistics, which then stay as they are.
@@ -54,7 +56,6 @@ def check_normalization(kind: str) -> None:
 
 
 def check_positive(**numbers: int) -> None:
-    """Refuses sizes, given by name, that are not positive whole numbers."""
+    """Refuses sizes, given by name, that are not integers >= 1."""
     for name, number in numbers.items():
-        if not isinstance(number, int) or number < 1:
-            raise ValueError(f"{name} is {number!r}; it must be a positive whole number")
+        require_positive_integer(name, number)

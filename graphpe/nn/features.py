@@ -16,7 +16,8 @@ _ATTRIBUTES = {"node": "x", "edge": "edge_attr"}
 class FeatureEmbedding(nn.Module):
     """Embeds ``x`` or ``edge_attr``: the sum of one table per integer column, or a linear layer of float columns.
 
-    A one-dimensional attribute is one column. Nodes without features all get the same learned vector.
+    A one-dimensional attribute is one column; booleans are the categories 0 and 1. Nodes without features all get the
+    same learned vector.
 
     Args:
         features: What the dataset offers.
@@ -59,7 +60,7 @@ class FeatureEmbedding(nn.Module):
 
         Raises:
             ValueError: If the attribute is missing, undeclared, or has another type or number of columns than declared,
-                or if a category is out of range.
+                if it has not one row per node or edge, or if a category is out of range.
         """
         values = data.get(self.attribute)
         if not self.categories and not self.continuous:
@@ -74,15 +75,23 @@ class FeatureEmbedding(nn.Module):
                 f"the batch has no {self.attribute!r}, but {self._declared()}; "
                 "add it to the graphs, or remove it from features"
             )
+        # Not data.num_edges, which may be read off edge_attr itself.
+        rows = data.num_nodes if self.level == "node" else data.edge_index.size(1)
+        if len(values) != rows:
+            raise ValueError(
+                f"{self.attribute!r} has {len(values)} rows, but the batch has {rows} {self.level}s; "
+                f"give one row per {self.level}"
+            )
         return self.embed(values)
 
     def embed(self, values: Tensor) -> Tensor:
         """Embeds rows ``[rows]`` or ``[rows, columns]`` of the attribute."""
         if values.dim() == 1:
             values = values.unsqueeze(1)
-        is_integer = not (values.is_floating_point() or values.is_complex())
-        fits = values.dim() == 2 and values.size(1) == self.num_columns
-        if not fits or is_integer != bool(self.categories):
+        is_float = values.is_floating_point()
+        is_declared_kind = is_float if self.continuous else not (is_float or values.is_complex())
+        has_columns = values.dim() == 2 and values.size(1) == self.num_columns
+        if not (is_declared_kind and has_columns):
             raise ValueError(
                 f"{self.attribute!r} has {_describe(values)}, but {self._declared()}; "
                 "change features, or the attribute"

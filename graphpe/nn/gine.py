@@ -47,7 +47,9 @@ class GINE(GraphNetwork):
         readout: ReadoutKind = "mean",
         positional_encoders: list[FieldEncoder] | None = None,
     ) -> None:
-        check_positive(hidden_channels=hidden_channels, num_layers=num_layers)
+        check_positive(
+            out_channels=out_channels, hidden_channels=hidden_channels, num_layers=num_layers
+        )
         head = mlp([hidden_channels] * 3 + [out_channels], norm)
         super().__init__(features, hidden_channels, readout, positional_encoders, head)
         self.layers = nn.ModuleList(

@@ -31,7 +31,7 @@ class GraphTransformer(GraphNetwork):
     Args:
         features: What the dataset offers; without edge features the layers have no edge vectors.
         out_channels: Number of outputs per graph.
-        hidden_channels: Width of nodes and edges.
+        hidden_channels: Width of nodes and edges; at least 4.
         num_layers: Number of layers.
         heads: Number of attention heads; must divide ``hidden_channels``.
         attention: ``"sparse"``: a node attends to its in-neighbours. ``"full"``: a node attends to all other nodes of
@@ -59,7 +59,9 @@ class GraphTransformer(GraphNetwork):
         readout: ReadoutKind = "mean",
         positional_encoders: list[FieldEncoder] | None = None,
     ) -> None:
-        check_positive(hidden_channels=hidden_channels, num_layers=num_layers)
+        check_positive(
+            out_channels=out_channels, hidden_channels=hidden_channels, num_layers=num_layers
+        )
         head = _halving_mlp(hidden_channels, out_channels)
         super().__init__(features, hidden_channels, readout, positional_encoders, head)
         if attention not in ("sparse", "full"):
@@ -97,6 +99,10 @@ def _all_others(layout: GraphLayout) -> Tensor:
 
 
 def _halving_mlp(channels: int, out_channels: int) -> nn.Module:
+    if channels < 4:
+        raise ValueError(
+            f"hidden_channels is {channels}; it must be at least 4, since the head quarters it"
+        )
     return nn.Sequential(
         nn.Linear(channels, channels // 2),
         nn.ReLU(),

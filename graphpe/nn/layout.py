@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
@@ -68,7 +69,7 @@ def graph_layout(data: Data) -> GraphLayout:
 
     Raises:
         ValueError: If a batch of several graphs has lost its ``batch`` vector, or if ``batch`` does not fit the nodes
-            or is not sorted, since nodes would then silently be mixed across graphs.
+            or ``ptr``, is not sorted or has negative numbers, since nodes would then silently be mixed across graphs.
     """
     num_nodes = data.num_nodes
     if num_nodes is None:
@@ -96,12 +97,25 @@ def graph_layout(data: Data) -> GraphLayout:
         raise ValueError(
             "'batch' is not sorted, so the nodes of a graph do not lie together; sort the nodes by graph"
         )
-    ptr = data.get("ptr")
-    if ptr is None:
-        num_graphs = int(batch[-1]) + 1 if num_nodes else 0
-        sizes = torch.bincount(batch, minlength=num_graphs)
-        ptr = offsets_of(sizes)
+    if num_nodes and int(batch[0]) < 0:
+        raise ValueError(f"'batch' has the number {int(batch[0])}; number the graphs from 0")
+    batch = batch.long()
+    given = data.get("ptr")
+    # The numbers in `batch` say nothing of graphs without nodes at the end.
+    num_graphs = getattr(data, "num_graphs", 0) if given is None else max(given.numel() - 1, 0)
+    ptr = offsets_of(torch.bincount(batch, minlength=num_graphs))
+    if given is not None and not torch.equal(given, ptr):
+        raise ValueError(_describe_contradiction(given, ptr))
     return GraphLayout(batch, ptr)
+
+
+def _describe_contradiction(given: Tensor, ptr: Tensor) -> str:
+    entries = enumerate(zip_longest(given.tolist(), ptr.tolist(), fillvalue="missing"))
+    number, got, wanted = next((n, a, b) for n, (a, b) in entries if a != b)
+    return (
+        f"entry {number} of 'ptr' is {got}, but by 'batch' it is {wanted}; "
+        "keep both as torch_geometric.data.Batch makes them"
+    )
 
 
 def node_pairs(layout: GraphLayout) -> NodePairs:

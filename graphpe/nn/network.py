@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -32,6 +34,7 @@ class GraphNetwork(nn.Module, ABC):
         head: Maps ``[B, hidden_channels]`` to the output.
 
     Raises:
+        TypeError: If ``positional_encoders`` is not a list of encoders.
         ValueError: If an encoder has another width, or doesn't encode nodes.
     """
 
@@ -44,9 +47,13 @@ class GraphNetwork(nn.Module, ABC):
         head: nn.Module,
     ) -> None:
         super().__init__()
-        encoders = list(positional_encoders or [])
-        for encoder in encoders:
-            _check_encoder_fits(encoder, hidden_channels)
+        encoders = [] if positional_encoders is None else positional_encoders
+        if not isinstance(encoders, list | tuple | nn.ModuleList):
+            raise TypeError(
+                f"positional_encoders is a {type(encoders).__name__}; it must be a list of encoders, [SPE(...)] say"
+            )
+        for number, encoder in enumerate(encoders):
+            _check_encoder_fits(number, encoder, hidden_channels)
         self.node_embedding = FeatureEmbedding(features, hidden_channels, "node")
         self.positional_encoders = nn.ModuleList(encoders)
         self.readout = Readout(readout)
@@ -76,10 +83,13 @@ class GraphNetwork(nn.Module, ABC):
             ``[B, out_channels]``, one row per graph.
 
         Raises:
-            ValueError: If the batch lacks a feature, a field or its ``batch`` vector, or if one doesn't fit.
+            ValueError: If the batch lacks a feature, a field, its ``edge_index`` or its ``batch`` vector, or if one
+                doesn't fit.
         """
-        if batch.edge_index is None:
-            raise ValueError("the batch has no 'edge_index'; a graph without edges has [2, 0]")
+        edge_index = _read_edges(batch)
+        if edge_index is not batch.edge_index:
+            batch = copy.copy(batch)  # shares its tensors; the caller's batch stays as it is
+            batch.edge_index = edge_index
         layout = graph_layout(batch)
         x = self.node_embedding(batch)
         for encoder in self.positional_encoders:
@@ -130,8 +140,35 @@ def _describe_gap(encoder: FieldEncoder, field: Field) -> str:
     return f"{freedom}, and {name} is not invariant to it{partly}{remedy}"
 
 
-def _check_encoder_fits(encoder: FieldEncoder, hidden_channels: int) -> None:
+def _read_edges(batch: Data) -> Tensor:
+    """The ``edge_index`` of a batch as int64, checked since torch takes node -1 for the last one."""
+    edge_index = batch.edge_index
+    if edge_index is None:
+        raise ValueError("the batch has no 'edge_index'; a graph without edges has [2, 0]")
+    if edge_index.is_floating_point() or edge_index.dim() != 2 or len(edge_index) != 2:
+        dtype = str(edge_index.dtype).removeprefix("torch.")
+        raise ValueError(
+            f"'edge_index' is {list(edge_index.shape)} of {dtype}; it must be [2, edges] of int64"
+        )
+    if edge_index.numel():
+        lowest, highest = torch.stack(edge_index.aminmax()).tolist()
+        if lowest < 0 or highest >= batch.num_nodes:
+            node = lowest if lowest < 0 else highest
+            raise ValueError(
+                f"'edge_index' has node {node}, but the batch has {batch.num_nodes} nodes, numbered from 0; "
+                "correct edge_index, or give 'x' a row for each node"
+            )
+    return edge_index.long()
+
+
+def _check_encoder_fits(number: int, encoder: FieldEncoder, hidden_channels: int) -> None:
     name = type(encoder).__name__
+    if not isinstance(encoder, FieldEncoder):
+        got = f"the class {encoder.__name__}" if isinstance(encoder, type) else f"a {name}"
+        raise TypeError(
+            f"positional_encoders[{number}] is {got}; it must be an encoder, such as "
+            f"LinearEncoder(16, {hidden_channels})"
+        )
     if encoder.level != "node":
         raise ValueError(
             f"{name} encodes {encoder.level}s, but positional_encoders are added to nodes"

@@ -65,6 +65,16 @@ def test_features_that_do_not_fit(kind: type, features: Features, message: str) 
     assert "\n" not in str(error.value)
 
 
+def test_booleans_are_two_categories() -> None:
+    """As in `FeatureEmbedding`."""
+    graphs = [graph(torch.tensor([[True], [False]]), None)]
+    check_features(Features(node_categories=(2,)), graphs)
+    with pytest.raises(ValueError, match="x of graph 0 has the value 1 in column 0"):
+        check_features(Features(node_categories=(1,)), graphs)
+    with pytest.raises(ValueError, match=r"x is torch.bool, but features.node_continuous wants"):
+        check_features(Features(node_continuous=1), graphs)
+
+
 def test_negative_category() -> None:
     with pytest.raises(ValueError, match="x of graph 0 has the value -1"):
         check_features(Features(node_categories=(3,)), [graph(torch.tensor([-1]), None)])

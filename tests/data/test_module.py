@@ -10,9 +10,9 @@ import jsonargparse
 import pytest
 import torch
 from lightning.pytorch import LightningModule, Trainer
-from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.data import Batch, Data, Dataset, InMemoryDataset
 
-from graphpe import Features
+from graphpe import Features, encode
 from graphpe.data import (
     ZINC,
     GraphDataModule,
@@ -22,6 +22,7 @@ from graphpe.data import (
     SplitGraphs,
     ZINCSource,
 )
+from graphpe.nn import GINE, LinearEncoder
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
 ENCODINGS = [AddLaplacianEigenvectorPE(4), AddRandomWalkPE(5)]
@@ -142,17 +143,79 @@ def test_zinc_source(shared_data: Path, tmp_path: Path) -> None:
 def test_pyg_datasets_as_parts() -> None:
     """Also for GraphGPS#3 and the like: own data without a global configuration."""
 
-    class Stored(InMemoryDataset):
-        def __init__(self, graphs: list[Data]) -> None:
-            super().__init__()
-            self.data, self.slices = self.collate(graphs)
-
     data = GraphDataModule(
         InMemorySource(Stored(paths(2, 5)), Stored(paths(6, 7)), Stored(paths(8, 9))), ENCODINGS
     )
     data.setup()
     assert labels(data.val_dataloader()) == [6, 7]
     assert next(iter(data.test_dataloader())).random_walk_pe.shape == (17, 5)
+
+
+class OnDisk(Dataset):
+    """Paths, read one by one."""
+
+    def len(self) -> int:
+        return 9
+
+    def get(self, idx: int) -> Data:
+        return path_graph(idx + 1)
+
+
+class Stored(InMemoryDataset):
+    def __init__(self, graphs: list[Data]) -> None:
+        super().__init__()
+        self.data, self.slices = self.collate(graphs)
+
+
+@dataclass(frozen=True)
+class EncodedSource(GraphSource):
+    """A source that encodes what it loads."""
+
+    def load(self) -> SplitGraphs:
+        parts = {"train": torch.arange(4), "valid": torch.tensor([4]), "test": torch.tensor([5])}
+        return SplitGraphs(encode(Stored(paths(1, 6)), ENCODINGS[1:]), parts)
+
+
+@pytest.mark.parametrize("graphs", [paths(1, 9), Stored(paths(1, 9)), OnDisk()])
+def test_encoded_graphs_bring_their_fields(graphs) -> None:
+    encoded = encode(graphs, ENCODINGS[1:])
+    source = InMemorySource(encoded[:4], encoded[4:5], encoded[5:])
+    expected = {"random_walk_pe": ENCODINGS[1].fields()[0]}
+    assert GraphDataModule(source).fields == expected
+    data = GraphDataModule(source, ENCODINGS[:1])
+    assert data.fields.keys() == {
+        "random_walk_pe",
+        "laplacian_eigenvector_pe",
+        "laplacian_eigenvalue",
+        "laplacian_eigenvector_count",
+    }
+    data.setup()
+    batch = next(iter(data.val_dataloader()))
+    for name, field in data.fields.items():
+        assert batch[name].shape[1] == field.width
+    GINE(
+        Features((1,)),
+        hidden_channels=8,
+        positional_encoders=[LinearEncoder(5, 8)],
+    ).check_fields(data.fields)
+
+
+def test_a_source_that_encodes_brings_its_fields_with_setup() -> None:
+    data = GraphDataModule(EncodedSource(), ENCODINGS[:1])
+    assert "random_walk_pe" not in data.fields
+    data.setup()
+    assert data.fields["random_walk_pe"] == ENCODINGS[1].fields()[0]
+    assert "laplacian_eigenvalue" in data.fields
+
+
+def test_fields_are_those_of_all_parts() -> None:
+    """A part without graphs lacks nothing."""
+    encoded = encode(paths(1, 6), [AddRandomWalkPE(5)])
+    other = encode(paths(1, 6), [AddRandomWalkPE(4)])
+    assert set(InMemorySource(encoded, encoded, []).fields) == {"random_walk_pe"}
+    assert InMemorySource(encoded, paths(1, 2), encoded).fields == {}
+    assert InMemorySource(encoded, encoded, other).fields == {}
+    assert InMemorySource([], [], []).fields == {}
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -163,10 +226,53 @@ def test_bad_settings() -> None:
         GraphDataModule(paths(1, 2))
     with pytest.raises(ValueError, match="batch_size is 0"):
         GraphDataModule(SOURCE, batch_size=0)
+    with pytest.raises(ValueError, match="batch_size is True"):
+        GraphDataModule(SOURCE, batch_size=True)
     with pytest.raises(ValueError, match="num_workers is -1"):
         GraphDataModule(SOURCE, num_workers=-1)
     with pytest.raises(ValueError, match="both write 'random_walk_pe'"):
         GraphDataModule(SOURCE, [AddRandomWalkPE(3), AddRandomWalkPE(4)])
+
+
+@pytest.mark.parametrize(
+    ("encodings", "message"),
+    [
+        (AddRandomWalkPE(2), "encodings is a AddRandomWalkPE; it must be a list"),
+        ("AddRandomWalkPE", "encodings is a str"),
+        (AddRandomWalkPE, "encodings is the class AddRandomWalkPE"),
+        ([AddRandomWalkPE], r"encodings\[0\] is the class AddRandomWalkPE; it must be an encoding"),
+        ([AddRandomWalkPE(2), "x"], r"encodings\[1\] is a str; it must be an encoding such as"),
+    ],
+)
+def test_what_is_no_list_of_encodings_is_refused(encodings: object, message: str) -> None:
+    with pytest.raises(TypeError, match=message) as error:
+        GraphDataModule(SOURCE, encodings)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ((graph for graph in paths(1, 2)), "generator"),
+        (None, "NoneType"),
+        (path_graph(2), "Data"),
+        (Batch.from_data_list(paths(1, 2)), "DataBatch"),
+    ],
+)
+def test_what_is_no_sequence_of_graphs_is_refused(part: object, kind: str) -> None:
+    for name in ("train", "valid", "test"):
+        parts = {"train": paths(1, 2), "valid": paths(1, 2), "test": paths(1, 2), name: part}
+        message = f"{name} is a {kind}; it must be a list of Data or a PyG dataset"
+        with pytest.raises(TypeError, match=message) as error:
+            InMemorySource(**parts)
+        assert "\n" not in str(error.value)
+
+
+def test_subsets_of_torch_are_sequences() -> None:
+    halves = torch.utils.data.random_split(paths(1, 6), [3, 3])
+    data = GraphDataModule(InMemorySource(halves[0], halves[1], paths(7, 7)))
+    data.setup()
+    assert data.num_graphs == {"train": 3, "valid": 3, "test": 1}
 
 
 def test_features_are_checked() -> None:

@@ -49,7 +49,7 @@ def test_unknown_normalization_is_refused() -> None:
             build()
 
 
-@pytest.mark.parametrize("number", [0, -1, 1.5, None])
+@pytest.mark.parametrize("number", [0, -1, 1.5, None, True])
 def test_sizes_must_be_positive(number: object) -> None:
     with pytest.raises(ValueError, match=f"depth is {number!r}"):
         check_positive(width=3, depth=number)

@@ -46,6 +46,13 @@ def test_accepts_own_graphs() -> None:
     check_encoder(SPE(9, 4, **SMALL), graphs(9))
 
 
+def test_accepts_missing_labels() -> None:
+    every = graphs(9)
+    for graph in every.values():
+        graph.y = torch.tensor([[float("nan"), 1.0]])
+    check_encoder(SPE(9, 4, **SMALL), every)
+
+
 def test_published_size() -> None:
     check_encoder(SPE(37, 16, hidden_channels=32))
 
@@ -179,9 +186,79 @@ class UnhelpfulAboutMissingFields(Encoder):
         return self.linear(vectors)
 
 
+class DeletesItsField(Encoder):
+    def forward(self, data):
+        out = super().forward(data)
+        del data["laplacian_eigenvector_pe"]
+        return out
+
+
+class ChangesItsField(Encoder):
+    """Only in training, and in place."""
+
+    def forward(self, data):
+        out = super().forward(data)
+        if self.training:
+            with torch.no_grad():
+                data["laplacian_eigenvector_pe"].neg_()
+        return out
+
+
+class ChangesTheTypeOfItsField(Encoder):
+    def forward(self, data):
+        data["laplacian_eigenvector_pe"] = self.vectors(data).to(torch.complex128)
+        return self.linear(data["laplacian_eigenvector_pe"].real)
+
+
+class ChangesTheEdges(Encoder):
+    def forward(self, data):
+        data.edge_index = data.edge_index.flip(0)
+        return super().forward(data)
+
+
+class LeavesSomethingBehind(Encoder):
+    def forward(self, data):
+        data.encoded = super().forward(data)
+        return data.encoded
+
+
+class ReplacesByAnEqualField(Encoder):
+    """Which nobody can see."""
+
+    def forward(self, data):
+        data["laplacian_eigenvector_pe"] = self.vectors(data) * 1
+        return super().forward(data)
+
+
+def test_accepts_a_field_replaced_by_an_equal_one() -> None:
+    check_encoder(ReplacesByAnEqualField())
+
+
+def test_an_integer_field_gets_integers() -> None:
+    class Embedding(Encoder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.requires = (
+                *self.requires,
+                FieldRequirement("degree", "node", 2, "AddDegree", "integer"),
+            )
+            self.embedding = nn.EmbeddingBag(2, 3, mode="sum")
+
+        def forward(self, data):
+            vectors, degree = self.read(data, graph_layout(data))
+            return self.linear(vectors) + self.embedding(degree)
+
+    check_encoder(Embedding())
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
+        (DeletesItsField, "the encoder changes 'laplacian_eigenvector_pe' of the batch"),
+        (ChangesItsField, "the encoder changes 'laplacian_eigenvector_pe' of the batch"),
+        (ChangesTheTypeOfItsField, "the encoder changes 'laplacian_eigenvector_pe' of the batch"),
+        (ChangesTheEdges, "the encoder changes 'edge_index' of the batch"),
+        (LeavesSomethingBehind, "the encoder changes 'encoded' of the batch"),
         (ClaimsSigns, "a change of signs changes the output"),
         (ClaimsBasis, "a rotation inside eigenspaces changes the output"),
         (DependsOnOrder, "a permutation of the nodes.*changes the output"),

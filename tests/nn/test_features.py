@@ -11,6 +11,11 @@ from graphpe.nn.features import has_edge_features
 from graphpe.tasks import Features
 
 
+def edges(edge_attr: torch.Tensor) -> Data:
+    """Loops of one node, one for each row of ``edge_attr``."""
+    return Data(edge_index=torch.zeros(2, len(edge_attr), dtype=torch.long), edge_attr=edge_attr)
+
+
 def test_categories_are_summed_over_columns() -> None:
     embedding = FeatureEmbedding(Features(node_categories=(3, 5)), 4)
     x = torch.tensor([[0, 4], [2, 0]])
@@ -38,12 +43,11 @@ def test_floats_go_through_a_linear_layer(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("level", ["node", "edge"])
 def test_one_dimension_is_one_column(level: str) -> None:
     """B39: one-dimensional edge_attr."""
-    attribute = {"node": "x", "edge": "edge_attr"}[level]
+    graph = {"node": lambda x: Data(x=x), "edge": edges}[level]
     integers = FeatureEmbedding(Features(**{f"{level}_categories": (4,)}), 3, level)
     floats = FeatureEmbedding(Features(**{f"{level}_continuous": 1}), 3, level)
     for embedding, values in ((integers, torch.tensor([3, 0])), (floats, torch.tensor([1.0, 2.0]))):
-        flat, column = Data(**{attribute: values}), Data(**{attribute: values[:, None]})
-        assert torch.equal(embedding(flat), embedding(column))
+        assert torch.equal(embedding(graph(values)), embedding(graph(values[:, None])))
 
 
 def test_nodes_without_features_share_a_learned_vector() -> None:
@@ -83,11 +87,17 @@ def test_nodes_without_features_share_a_learned_vector() -> None:
             Data(x=torch.zeros(2, 5, 1)),
             r"'x' has shape \[2, 5, 1\]",
         ),
+        (
+            Features(node_continuous=1),
+            "node",
+            Data(x=torch.zeros(2, 1, dtype=torch.complex64)),
+            "'x' has 1 complex64 column",
+        ),
         (Features(), "node", Data(x=torch.zeros(2, 1)), "declares no node features"),
         (
             Features(edge_categories=(4, 2)),
             "edge",
-            Data(edge_attr=torch.tensor([[3, 1], [3, 2]])),
+            edges(torch.tensor([[3, 1], [3, 2]])),
             r"'edge_attr' has category 2 in column 1 \(row 1\), but features.edge_categories\[1\] is 2",
         ),
         (
@@ -106,10 +116,37 @@ def test_what_does_not_fit_is_named(
         FeatureEmbedding(features, 4, level)(data)
 
 
+@pytest.mark.parametrize("rows", [1, 3, 5])
+@pytest.mark.parametrize(
+    ("features", "dtype"),
+    [(Features(edge_continuous=2), torch.float), (Features(edge_categories=(2, 2)), torch.long)],
+)
+def test_one_row_per_edge(features: Features, dtype: torch.dtype, rows: int) -> None:
+    """One row for all edges was broadcast; also when edge_attr was set first, from which PyG then counts edges."""
+    embedding = FeatureEmbedding(features, 3, "edge")
+    values = torch.zeros(rows, 2, dtype=dtype)
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    attribute_first = Data()
+    attribute_first.edge_attr = values
+    attribute_first.edge_index = edge_index
+    for data in (Data(edge_index=edge_index, edge_attr=values), attribute_first):
+        with pytest.raises(
+            ValueError, match=f"'edge_attr' has {rows} rows, but the batch has 4 edges; give one"
+        ):
+            embedding(data)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_one_row_per_node(rows: int) -> None:
+    embedding = FeatureEmbedding(Features(node_continuous=2), 3)
+    with pytest.raises(ValueError, match=f"'x' has {rows} rows, but the batch has 3 nodes"):
+        embedding(Data(x=torch.zeros(rows, 2), num_nodes=3))
+
+
 def test_no_edges() -> None:
     embedding = FeatureEmbedding(Features(edge_categories=(4, 4)), 3, "edge")
     for shape in ((0, 2), (0, 2)):
-        out = embedding(Data(edge_attr=torch.zeros(*shape, dtype=torch.long)))
+        out = embedding(edges(torch.zeros(*shape, dtype=torch.long)))
         assert out.shape == (0, 3)
     out.sum().backward()
     assert embedding.embedding.weight.grad is not None
@@ -119,7 +156,7 @@ def test_zeros_is_category_zero_or_the_number_zero() -> None:
     for features in (Features(edge_categories=(4, 2)), Features(edge_continuous=2)):
         embedding = FeatureEmbedding(features, 3, "edge")
         dtype = torch.long if features.edge_categories else torch.float
-        expected = embedding(Data(edge_attr=torch.zeros(5, 2, dtype=dtype)))
+        expected = embedding(edges(torch.zeros(5, 2, dtype=dtype)))
         assert torch.equal(embedding.zeros(5), expected)
 
 

@@ -50,6 +50,50 @@ def test_missing_ptr_is_computed() -> None:
     assert graph_layout(data).ptr.tolist() == [0, 2, 2, 3]
 
 
+@pytest.mark.parametrize(
+    "names", [("path", "no nodes"), ("no nodes",), ("no nodes", "path", "no nodes", "no nodes")]
+)
+def test_empty_graphs_at_the_end_count_without_ptr(names: tuple[str, ...]) -> None:
+    """The numbers in `batch` say nothing of them, but the batch knows how many graphs it has."""
+    batch = batch_of(*names)
+    expected = batch.ptr.tolist()
+    del batch.ptr
+    assert graph_layout(batch).ptr.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("ptr", "message"),
+    [
+        ([0, 2, 6], "entry 1 of 'ptr' is 2, but by 'batch' it is 3"),
+        ([0, 3], "entry 2 of 'ptr' is missing, but by 'batch' it is 6"),
+        ([0, 3, 6, 6, 7], "entry 4 of 'ptr' is 7, but by 'batch' it is 6"),
+        ([1, 3, 6], "entry 0 of 'ptr' is 1, but by 'batch' it is 0"),
+        ([], "entry 0 of 'ptr' is missing"),
+    ],
+)
+def test_ptr_that_contradicts_batch_is_refused(ptr: list[int], message: str) -> None:
+    batch = Batch.from_data_list([Data(num_nodes=3), Data(num_nodes=3)])
+    batch.ptr = torch.tensor(ptr, dtype=torch.long)
+    with pytest.raises(ValueError, match=message) as error:
+        graph_layout(batch)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.long])
+def test_any_integer_type(dtype: torch.dtype) -> None:
+    batch = Batch.from_data_list([Data(num_nodes=2), Data(num_nodes=1)])
+    batch.batch, batch.ptr = batch.batch.to(dtype), batch.ptr.to(dtype)
+    layout = graph_layout(batch)
+    assert (layout.ptr.tolist(), layout.batch.tolist()) == ([0, 2, 3], [0, 0, 1])
+    assert layout.ptr.dtype == layout.batch.dtype == torch.long
+
+
+def test_negative_graph_numbers_are_refused() -> None:
+    data = Data(num_nodes=3, batch=torch.tensor([-1, 0, 1]))
+    with pytest.raises(ValueError, match="'batch' has the number -1; number the graphs from 0"):
+        graph_layout(data)
+
+
 def test_batch_without_batch_vector_is_refused() -> None:
     """B38: attention over the whole mini-batch because nobody passed `batch`."""
     batch = batch_of("path", "complete")

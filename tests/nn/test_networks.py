@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import warnings
 
 import pytest
@@ -144,6 +145,77 @@ def test_missing_edge_index_is_refused() -> None:
         GINE(Features(), 1, 8, 1)(Data(num_nodes=3))
 
 
+each_kind_of_network = pytest.mark.parametrize(
+    "build",
+    [
+        lambda **s: GINE(FEATURES, 2, 16, 2, **s),
+        lambda **s: GraphTransformer(FEATURES, 2, 16, 2, 4, **s),
+        lambda **s: GraphTransformer(FEATURES, 2, 16, 2, 4, "full", **s),
+    ],
+    ids=["GINE", "sparse", "full"],
+)
+
+
+@each_kind_of_network
+def test_empty_graphs_at_the_end_have_a_prediction_without_ptr(build) -> None:
+    network, batch = build().eval(), batch_of("path", "no nodes")
+    expected = network(batch)
+    del batch.ptr
+    assert expected.shape == (2, 2)
+    assert torch.equal(network(batch), expected)
+
+
+@each_kind_of_network
+def test_any_integer_type_of_edge_index_and_batch(build) -> None:
+    network, batch = build(positional_encoders=[spe(16)]).eval(), batch_of("path", "complete", k=K)
+    expected = network(batch)
+    given = batch.edge_index = batch.edge_index.int()
+    batch.batch = batch.batch.int()
+    assert torch.equal(network(batch), expected)
+    assert batch.edge_index is given
+
+
+@pytest.mark.parametrize(
+    ("edge_index", "message"),
+    [
+        (torch.tensor([[0, 6], [1, 0]]), "'edge_index' has node 6, but the batch has 6 nodes"),
+        (torch.tensor([[0, -1], [1, 0]]), "'edge_index' has node -1"),
+        (torch.tensor([[0.0, 1.0], [1.0, 0.0]]), r"\[2, 2\] of float32; it must be \[2, edges\]"),
+        (torch.tensor([[0, 1], [1, 2], [2, 3]]), r"'edge_index' is \[3, 2\] of int64"),
+        (torch.tensor([0, 1]), r"'edge_index' is \[2\] of int64"),
+    ],
+)
+def test_edge_index_that_does_not_fit(edge_index: torch.Tensor, message: str) -> None:
+    """Node -1 was silently the last one."""
+    batch = batch_of("path")
+    batch.edge_index, batch.edge_attr = edge_index, torch.zeros(2, dtype=torch.long)
+    for network in (GINE(FEATURES, 1, 8, 1), GraphTransformer(FEATURES, 1, 8, 1, 2)):
+        with pytest.raises(ValueError, match=message) as error:
+            network(batch)
+        assert "\n" not in str(error.value)
+
+
+@each_kind_of_network
+def test_too_few_rows_of_x_are_named(build) -> None:
+    graph = batch_of("path")[0]
+    graph.x = graph.x[:5]
+    with pytest.raises(ValueError, match="'x' has 5 rows, but the batch has 6 nodes"):
+        build()(Batch.from_data_list([graph]))
+    del graph.num_nodes  # now x tells it
+    with pytest.raises(ValueError, match="'edge_index' has node 5, but the batch has 5 nodes"):
+        build()(Batch.from_data_list([graph]))
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_wrong_rows_of_edge_features_are_named(rows: int) -> None:
+    """A single row was broadcast to all edges."""
+    batch = batch_of("path")
+    batch.edge_attr = batch.edge_attr[:rows]
+    for network in (GINE(FEATURES, 1, 8, 1), GraphTransformer(FEATURES, 1, 8, 1, 2)):
+        with pytest.raises(ValueError, match=f"'edge_attr' has {rows} rows.* 10 edges"):
+            network(batch)
+
+
 def test_missing_edge_features_are_named() -> None:
     """B39: edge_attr left out raised an AttributeError on None."""
     batch = batch_of("path")
@@ -226,6 +298,25 @@ def test_encoder_of_another_level_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("encoders", "message"),
+    [
+        (spe(16), "positional_encoders is a SPE; it must be a list of encoders"),
+        ("SPE", "positional_encoders is a str"),
+        (
+            [spe(16), torch.nn.Linear(3, 16)],
+            r"positional_encoders\[1\] is a Linear; it must be an encoder, such as LinearEncoder",
+        ),
+        ([SPE], r"positional_encoders\[0\] is the class SPE"),
+        ([None], r"positional_encoders\[0\] is a NoneType"),
+    ],
+)
+def test_what_is_no_list_of_encoders_is_refused(encoders: object, message: str) -> None:
+    with pytest.raises(TypeError, match=message) as error:
+        GINE(FEATURES, hidden_channels=16, positional_encoders=encoders)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"attention": "linear"}, "attention is 'linear'"),
@@ -233,12 +324,27 @@ def test_encoder_of_another_level_is_refused() -> None:
         ({"readout": "median"}, "readout is 'median'"),
         ({"num_layers": 0}, "num_layers is 0"),
         ({"hidden_channels": 0}, "hidden_channels is 0"),
-        ({"heads": 7}, "heads is 7"),
+        ({"hidden_channels": 2, "heads": 2}, "hidden_channels is 2; it must be at least 4"),
+        ({"hidden_channels": 3, "heads": 1}, "hidden_channels is 3; it must be at least 4"),
+        ({"out_channels": 0}, "out_channels is 0"),
+        ({"heads": 7}, r"heads is 7, which does not divide the 64 channels.*hidden_channels"),
+        ({"heads": 0}, "heads is 0"),
     ],
 )
 def test_bad_arguments(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GraphTransformer(FEATURES, **arguments)
+
+
+@pytest.mark.parametrize("name", ["out_channels", "hidden_channels", "num_layers"])
+def test_bad_sizes_of_gine(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is 0; it must be an integer >= 1"):
+        GINE(FEATURES, **{name: 0})
+
+
+def test_smallest_graph_transformer() -> None:
+    network = GraphTransformer(FEATURES, 1, hidden_channels=4, num_layers=1, heads=1)
+    assert network(batch_of("path")).shape == (1, 1)
 
 
 class TestCheckFields:
@@ -266,6 +372,19 @@ class TestCheckFields:
         network = GINE(FEATURES, hidden_channels=8, positional_encoders=[encoder])
         with pytest.raises(ValueError, match="as a node field, but it is a graph field"):
             network.check_fields(FIELDS)
+
+    @pytest.mark.parametrize(
+        ("name", "dtype", "message"),
+        [
+            ("laplacian_eigenvector_pe", torch.int64, "SPE needs floats; .* convert it by float"),
+            ("laplacian_eigenvector_count", torch.float32, "SPE needs integers"),
+        ],
+    )
+    def test_wrong_kind_of_numbers(self, name: str, dtype: torch.dtype, message: str) -> None:
+        fields = FIELDS | {name: dataclasses.replace(FIELDS[name], dtype=dtype)}
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=[spe(8)])
+        with pytest.raises(ValueError, match=f"'{name}' is {dtype}, but {message}"):
+            network.check_fields(fields)
 
     @pytest.mark.parametrize(
         ("encoder", "partly"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -31,12 +31,14 @@ class FieldRequirement:
         level: What one row describes.
         width: Number of columns; None accepts any.
         transform: The transform that writes the field, for error messages.
+        kind: ``"float"`` or ``"integer"``, of any size.
     """
 
     name: str
     level: Level
     width: int | None
     transform: str
+    kind: Literal["float", "integer"] = "float"
 
     def check(self, field: Field | None, encoder: str) -> None:
         """Refuses a declared field that is missing or doesn't fit.
@@ -53,6 +55,7 @@ class FieldRequirement:
             )
         if self.width not in (None, field.width):
             raise ValueError(self._wrong_width(encoder, field.width))
+        self._check_kind(field.dtype, encoder)
 
     def read(self, data: Data, layout: GraphLayout, encoder: str) -> Tensor:
         """Returns the field of a batch, ``[rows, width]``.
@@ -63,7 +66,8 @@ class FieldRequirement:
             encoder: Name of the encoder, for the message.
 
         Raises:
-            ValueError: If the attribute is missing, is not a matrix, or has another number of rows or columns.
+            ValueError: If the attribute is missing, is not a matrix, or has another kind of numbers or another number
+                of rows or columns.
         """
         value = data.get(self.name)
         if value is None:
@@ -78,6 +82,7 @@ class FieldRequirement:
             )
         if self.width not in (None, value.size(1)):
             raise ValueError(self._wrong_width(encoder, value.size(1)))
+        self._check_kind(value.dtype, encoder)
         return value
 
     def _rows(self, data: Data, layout: GraphLayout) -> int:
@@ -88,6 +93,15 @@ class FieldRequirement:
         if self.level == "pair":
             return int(layout.sizes.square().sum())
         return layout.num_graphs
+
+    def _check_kind(self, dtype: torch.dtype, encoder: str) -> None:
+        is_integer = not (dtype.is_floating_point or dtype.is_complex)
+        if not (dtype.is_floating_point if self.kind == "float" else is_integer):
+            remedy = {"float": "float()", "integer": "long()"}[self.kind]
+            raise ValueError(
+                f"{self.name!r} is {dtype}, but {encoder} needs {self.kind}s; choose another field, or convert it by "
+                f"{remedy}"
+            )
 
     def _missing(self, encoder: str) -> str:
         return (

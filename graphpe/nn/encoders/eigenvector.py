@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from graphpe.fields import Symmetry
+from graphpe.nn.blocks import check_positive
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
 from graphpe.nn.layout import graph_layout
 
@@ -42,6 +43,7 @@ class EigenvectorEncoder(FieldEncoder):
         transform: str = "AddLaplacianEigenvectorPE",
     ) -> None:
         super().__init__()
+        check_positive(k=k, out_channels=out_channels)
         self.requires = (FieldRequirement(field, "node", k, transform),)
         self.out_channels = out_channels
         self.linear = nn.Linear(k, out_channels)

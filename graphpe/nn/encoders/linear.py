@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from graphpe.nn.blocks import check_positive
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
 from graphpe.nn.layout import graph_layout
 
@@ -30,6 +31,7 @@ class LinearEncoder(FieldEncoder):
         transform: str = "AddRandomWalkPE",
     ) -> None:
         super().__init__()
+        check_positive(in_channels=in_channels, out_channels=out_channels)
         self.requires = (FieldRequirement(field, "node", in_channels, transform),)
         self.out_channels = out_channels
         self.linear = nn.Linear(in_channels, out_channels)

@@ -29,6 +29,12 @@ class SPE(FieldEncoder):
     signs of eigenvectors change or a basis of an eigenspace is rotated; and close eigenvalues get close weights, so it
     is stable. Padding never enters a sum or a normalisation: pairs and eigenvalues are ragged lists.
 
+    The basis is free only inside the ``k`` eigenvectors. Where ``k`` cuts an eigenspace, that is where the k-th
+    eigenvalue equals the (k+1)-th, the field holds an arbitrary part of the eigenspace, and the encoding depends on
+    which: two numberings of the same graph may be encoded differently. At ``k=8``, the trivial eigenvector included,
+    this concerns about 10 % of molecules: 1,187 of the 12,000 of ZINC, 121 of the 1,128 of ogbg-molesol. ``k >= n``,
+    for the number of nodes n of the largest graph, avoids it.
+
     Time and memory grow with :math:`\sum n^2` over the graphs of a batch.
 
     The published ZINC networks use ``k=37, num_filters=16, phi="mlp"`` with all eigenvectors, the trivial one
@@ -76,12 +82,20 @@ class SPE(FieldEncoder):
         count_field: str = "laplacian_eigenvector_count",
     ) -> None:
         super().__init__()
-        check_positive(k=k, num_layers=num_layers, num_filters=num_filters, phi_layers=phi_layers)
+        check_positive(
+            k=k,
+            out_channels=out_channels,
+            hidden_channels=hidden_channels,
+            num_layers=num_layers,
+            num_filters=num_filters,
+            phi_hidden_channels=phi_hidden_channels,
+            phi_layers=phi_layers,
+        )
         transform = f"AddLaplacianEigenvectorPE(k={k})"
         self.requires = (
             FieldRequirement(field, "node", k, transform),
             FieldRequirement(eigenvalue_field, "graph", k, transform),
-            FieldRequirement(count_field, "graph", 1, transform),
+            FieldRequirement(count_field, "graph", 1, transform, "integer"),
         )
         self.out_channels = out_channels
         self.mixes_graphs_in_training = norm == "batch"

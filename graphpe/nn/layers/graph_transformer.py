@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.utils import scatter
 
-from graphpe.nn.blocks import normalization
+from graphpe.nn.blocks import check_positive, normalization
 
 # exp of a logit in this range neither overflows nor vanishes, so no maximum has to be subtracted before.
 _LARGEST_LOGIT = 5.0
@@ -36,7 +36,7 @@ class GraphTransformerLayer(nn.Module):
         dropout: Probability of dropout after attention and inside each FFN.
 
     Raises:
-        ValueError: If ``heads`` does not divide ``channels``.
+        ValueError: If a size is not a positive integer, or ``heads`` does not divide ``channels``.
 
     References:
         Dwivedi and Bresson, "A Generalization of Transformer Networks to Graphs", https://arxiv.org/abs/2012.09699.
@@ -51,9 +51,11 @@ class GraphTransformerLayer(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if heads < 1 or channels % heads:
+        check_positive(channels=channels, heads=heads)
+        if channels % heads:
             raise ValueError(
-                f"heads is {heads}, which does not divide the {channels} channels of the layer"
+                f"heads is {heads}, which does not divide the {channels} channels of the layer; "
+                "choose a divisor of them (in a network, of hidden_channels)"
             )
         self.heads = heads
         self.query = nn.Linear(channels, channels, bias=False)

@@ -78,6 +78,51 @@ def test_fields_take_the_type_of_the_parameters(dtype: torch.dtype) -> None:
     assert EigenvectorEncoder(6, 4)(batch).dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+def test_other_numbers_than_floats_are_refused(dtype: torch.dtype) -> None:
+    batch = batch_of("path")
+    batch.random_walk_pe = torch.ones(6, 4).to(dtype)
+    message = f"'random_walk_pe' is {dtype}, but LinearEncoder needs floats"
+    with pytest.raises(ValueError, match=message):
+        LinearEncoder(4, 8)(batch)
+
+
+def test_a_count_is_an_integer() -> None:
+    batch = batch_of("path")
+    batch.laplacian_eigenvector_count = batch.laplacian_eigenvector_count.float()
+    with pytest.raises(ValueError, match=r"_count' is torch.float32, but SPE needs integers"):
+        SPE(6, 8, **SMALL_SPE)(batch)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "arguments"),
+    [
+        (LinearEncoder, {"in_channels": 3, "out_channels": 8}),
+        (EigenvectorEncoder, {"k": 3, "out_channels": 8}),
+        (
+            SPE,
+            {
+                "k": 3,
+                "out_channels": 8,
+                "hidden_channels": 8,
+                "num_layers": 2,
+                "num_filters": 3,
+                "phi_hidden_channels": 4,
+                "phi_layers": 2,
+            },
+        ),
+    ],
+)
+@pytest.mark.parametrize("size", [0, -1, 2.0, True])
+def test_sizes_are_positive_integers(
+    encoder: type[FieldEncoder], arguments: dict, size: object
+) -> None:
+    encoder(**arguments)
+    for name in arguments:
+        with pytest.raises(ValueError, match=f"^{name} is {size}; it must be an integer >= 1$"):
+            encoder(**arguments | {name: size})
+
+
 def test_symmetries() -> None:
     assert SPE.covers("basis")
     assert SPE.covers("sign")

@@ -82,6 +82,24 @@ def test_rotations_inside_eigenspaces_change_nothing(variant: dict) -> None:
         assert largest_error(encoder(after), encoder(before)) < 1e-8
 
 
+@pytest.mark.parametrize(("k", "is_cut"), [(1, False), (2, True), (3, False), (8, False)])
+def test_a_cut_eigenspace_is_not_invariant(k: int, is_cut: bool) -> None:
+    """A cycle of 8 has the eigenvalues 0, a, a, b, b, ...; k >= n cuts none of them."""
+    cycle = graphs(8)["cycle (double eigenvalues)"]
+    torch.manual_seed(0)
+    encoder = small_spe(k).eval()
+
+    def first(graph: Data) -> Data:
+        graph = graph.clone()
+        graph.laplacian_eigenvector_pe = graph.laplacian_eigenvector_pe[:, :k]
+        graph.laplacian_eigenvalue = graph.laplacian_eigenvalue[:, :k]
+        graph.laplacian_eigenvector_count = torch.tensor([[k]])
+        return graph
+
+    change = largest_error(encoder(first(rotate(cycle, 0))), encoder(first(cycle)))
+    assert change > 1e-5 if is_cut else change < 1e-12
+
+
 @settings(max_examples=25)
 @given(random_graphs(max_nodes=14, weighted=False), st.integers(0, 2**31))
 def test_random_graphs(graph: Data, seed: int) -> None:

@@ -106,7 +106,13 @@ def test_dropout_only_in_training() -> None:
     assert torch.equal(layer(x, EDGE_INDEX)[0], layer(x, EDGE_INDEX)[0])
 
 
-@pytest.mark.parametrize("heads", [0, 3])
-def test_heads_must_divide_channels(heads: int) -> None:
-    with pytest.raises(ValueError, match=f"heads is {heads}, which does not divide the 8 channels"):
+def test_heads_must_divide_channels() -> None:
+    message = r"heads is 3, which does not divide the 8 channels.*choose a divisor"
+    with pytest.raises(ValueError, match=message):
+        GraphTransformerLayer(8, 3, False)
+
+
+@pytest.mark.parametrize("heads", [0, 2.0, True])
+def test_heads_is_a_positive_integer(heads: object) -> None:
+    with pytest.raises(ValueError, match=f"heads is {heads}; it must be an integer >= 1"):
         GraphTransformerLayer(8, heads, False)
