@@ -19,6 +19,7 @@ from graphpe.precompute import encode
 from graphpe.tasks import Features
 from graphpe.transforms import Encoding
 from graphpe.transforms.attach import written_fields
+from graphpe.transforms.base import checked_encodings
 
 _PARTS = ("train", "valid", "test")
 
@@ -68,7 +69,7 @@ class GraphDataModule(LightningDataModule):
         if num_workers < 0:
             raise ValueError(f"num_workers is {num_workers}; it must be 0 or more")
         self.dataset = dataset
-        self.encodings = _checked_encodings([] if encodings is None else encodings)
+        self.encodings = checked_encodings([] if encodings is None else encodings)
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.seed = seed
@@ -136,23 +137,6 @@ class GraphDataModule(LightningDataModule):
             pin_memory=torch.cuda.is_available(),
             **order,
         )
-
-
-def _checked_encodings(encodings: object) -> list[Encoding]:
-    if not isinstance(encodings, list | tuple):
-        raise TypeError(
-            f"encodings is {_kind(encodings)}; it must be a list, [AddRandomWalkPE(16)] say"
-        )
-    for number, encoding in enumerate(encodings):
-        if not isinstance(encoding, Encoding):
-            raise TypeError(
-                f"encodings[{number}] is {_kind(encoding)}; it must be an encoding such as AddRandomWalkPE(16)"
-            )
-    return list(encodings)
-
-
-def _kind(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 def _select(graphs: Dataset | list[Data], index: Tensor) -> Dataset | list[Data]:

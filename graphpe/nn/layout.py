@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -10,6 +11,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpe.ragged import offsets_of, ragged_arange
+
+# All pairs of nodes of a batch of 128 molecules are about 10⁵.
+_MANY_PAIRS = 5 * 10**7
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,22 @@ def node_pairs(layout: GraphLayout) -> NodePairs:
     Returns:
         Σ nᵢ² pairs, row-major, loops (i, i) included.
     """
+    _warn_of_many_pairs(layout)
     partners = layout.sizes[layout.batch]
     source, column = ragged_arange(partners)
     return NodePairs(source, layout.ptr[layout.batch[source]] + column, offsets_of(partners)[:-1])
+
+
+def _warn_of_many_pairs(layout: GraphLayout) -> None:
+    """Says what all pairs will take before they are made: a large graph would run out of memory without a word."""
+    count = int(layout.sizes.square().sum())
+    if count < _MANY_PAIRS:
+        return
+    rounded = float(
+        f"{count:.0e}"
+    )  # one digit, so that Python shows the warning once per order of size
+    warnings.warn(
+        f"the batch has about {rounded:,.0f} pairs of nodes, which take {rounded * 4 / 2**30:,.1f} GiB per channel and "
+        "layer; use smaller batches, or sparse attention and an encoder without pairs",
+        stacklevel=3,
+    )

@@ -16,6 +16,7 @@ from graphpe.graphs import GraphBatch
 from graphpe.precompute.encoded import EncodedDataset, EncodedList, attach_rows, attach_to_storage
 from graphpe.transforms import Encoding
 from graphpe.transforms.attach import Values, check_concatenation, written_fields
+from graphpe.transforms.base import checked_encodings
 from graphpe.transforms.engine import DEFAULT_MEMORY_BUDGET, compute_fields
 
 AnyDataset = TypeVar("AnyDataset", bound=Any)
@@ -53,7 +54,8 @@ def encode(
         TypeError: If ``dataset`` or an encoding is of another kind.
         ValueError: If a graph is invalid (the message names it), or two encodings write the same field.
     """
-    encodings = _as_list(encodings)
+    single = isinstance(encodings, Encoding)
+    encodings = [encodings] if single else checked_encodings(encodings)
     fields = written_fields(encodings)
     require_positive_integer("memory_budget", memory_budget)
     if workers is not None:
@@ -126,21 +128,6 @@ def _compute(
             workers=workers or available_cores(),
             advance=lambda done: bar.advance(task, done / rounds),
         )
-
-
-def _as_list(encodings: object) -> list[Encoding]:
-    if isinstance(encodings, Encoding):
-        return [encodings]
-    if not isinstance(encodings, Sequence) or isinstance(encodings, str):
-        got = encodings.__name__ if isinstance(encodings, type) else type(encodings).__name__
-        raise TypeError(
-            f"encodings is {got}; wanted a list of encodings such as [AddRandomWalkPE(16)]"
-        )
-    for encoding in encodings:
-        if not isinstance(encoding, Encoding):
-            got = encoding.__name__ if isinstance(encoding, type) else type(encoding).__name__
-            raise TypeError(f"encodings holds {got}; wanted encodings such as AddRandomWalkPE(16)")
-    return list(encodings)
 
 
 def available_cores() -> int:

@@ -123,6 +123,24 @@ class Encoding(BaseTransform):
         return data
 
 
+def checked_encodings(encodings: object) -> list[Encoding]:
+    """A list of encodings as a list; a TypeError for anything else."""
+    if not isinstance(encodings, list | tuple):
+        raise TypeError(
+            f"encodings is {_kind(encodings)}; it must be a list, [AddRandomWalkPE(16)] say"
+        )
+    for number, encoding in enumerate(encodings):
+        if not isinstance(encoding, Encoding):
+            raise TypeError(
+                f"encodings[{number}] is {_kind(encoding)}; it must be an encoding such as AddRandomWalkPE(16)"
+            )
+    return list(encodings)
+
+
+def _kind(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
 def warn_directed(encoding: Encoding, alternative: str) -> None:
     """Say that directed graphs are symmetrised; Python shows the same warning once."""
     warnings.warn(

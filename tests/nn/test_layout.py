@@ -122,3 +122,12 @@ def test_batch_of_wrong_length_is_refused() -> None:
 def test_unknown_number_of_nodes_is_refused() -> None:
     with pytest.raises(ValueError, match="num_nodes"):
         graph_layout(Data())
+
+
+def test_b19_many_pairs_are_announced_before_they_are_made(monkeypatch) -> None:
+    monkeypatch.setattr("graphpe.nn.layout._MANY_PAIRS", 30)
+    batch = torch.tensor([0, 0, 0, 1, 1, 1, 1, 1])
+    with pytest.warns(
+        UserWarning, match=r"about 30 pairs of nodes, which take 0.0 GiB per channel and layer; use"
+    ):
+        node_pairs(graph_layout(Data(batch=batch, num_nodes=8)))

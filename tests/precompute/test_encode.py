@@ -222,10 +222,14 @@ def test_a_bad_graph_is_named_and_the_dataset_stays_as_it_was() -> None:
         (Subset([1], [0]), ENCODINGS, "encode got a Subset"),
         (graph(3), ENCODINGS, "got a single Data; call the encoding on it"),
         (Batch.from_data_list([graph(3)]), ENCODINGS, "got a Batch; call the encoding on it"),
-        ([graph(3)], ["AddRandomWalkPE"], "encodings holds str; wanted encodings such as"),
-        ([graph(3)], AddRandomWalkPE, "encodings is AddRandomWalkPE; wanted a list"),
-        ([graph(3)], [AddRandomWalkPE], "encodings holds AddRandomWalkPE; wanted encodings"),
-        ([graph(3)], None, "encodings is NoneType"),
+        (
+            [graph(3)],
+            ["AddRandomWalkPE"],
+            r"encodings\[0\] is a str; it must be an encoding such as",
+        ),
+        ([graph(3)], AddRandomWalkPE, "encodings is the class AddRandomWalkPE; it must be a list"),
+        ([graph(3)], [AddRandomWalkPE], r"encodings\[0\] is the class AddRandomWalkPE"),
+        ([graph(3)], None, "encodings is a NoneType"),
         ([graph(3), None], ENCODINGS, "graph 1 is a NoneType"),
     ],
 )
