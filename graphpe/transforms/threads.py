@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 _lock = threading.Lock()
 _torch_users = 0
-_torch_threads = 1
+_torch_threads = torch.get_num_threads()
 _blas_users = 0
 _blas_limits: threadpool_limits | None = None
 
@@ -20,12 +20,12 @@ _blas_limits: threadpool_limits | None = None
 def single_threaded_torch() -> Iterator[None]:
     """Runs torch's kernels of the calling thread on one thread.
 
-    Torch keeps the number per thread, and a default for threads to come. Uses may overlap in several threads: the
-    first one remembers the number, and each one goes back to it.
+    Torch keeps the number per thread, and with it sets the default of threads to come. Uses may overlap in several
+    threads, and a thread that began during one of them has 1: so the number to go back to is that of the main thread.
     """
     global _torch_users, _torch_threads
     with _lock:
-        if _torch_users == 0:
+        if _torch_users == 0 and threading.current_thread() is threading.main_thread():
             _torch_threads = torch.get_num_threads()
         _torch_users += 1
         torch.set_num_threads(1)

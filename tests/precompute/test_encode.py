@@ -340,6 +340,7 @@ def test_overlapping_calls_leave_the_thread_counts_as_they_were() -> None:
     before = torch.get_num_threads(), blas()
     torch.set_num_threads(2)
     data = zoo()["large"]
+    AddRandomWalkPE(4)(data)
     tasks = [
         threading.Thread(
             target=lambda walk: [walk(data) for _ in range(20)],
