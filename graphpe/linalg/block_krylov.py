@@ -129,6 +129,7 @@ def _krylov_schur(
         basis[:, size : size + p] = block
         size += p
         image = operator(block)
+        # the operator leaves the null vector in, and amplifies rounding along the others
         image -= locked @ (locked.T @ image)
         coefficients = basis[:, :size].T @ image
         image -= basis[:, :size] @ coefficients

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 # ln of the filter's gain at the smallest wanted eigenvalue over that beyond the cut. More would leave
 # fewer orthogonalisations to do; less keeps more of the 16 digits.
 _WANTED_GAIN = 7.0
-# The same at the eigenvalue 0. Found vectors are projected out after the filter, not inside it, so
-# what rounding (e^-36) leaves of them must not outgrow the rest.
-_GREATEST_GAIN = 25.0
 _SMALLEST_GROWTH = 7e-3  # per degree; keeps the degree below 1000
-_MARGIN = 1.05  # so that wanted values equal to the cut estimate are amplified too
+# The cut lies so much beyond the estimate: wanted values equal to the estimate are amplified too, and
+# the gain at the eigenvalue 0 is at most e^31, so that what rounding (e^-36) leaves of the vectors
+# found before, which are projected out after the filter only, does not outgrow the rest.
+_MARGIN = 1.05
 
 
 class SpectralOperator(Protocol):
@@ -78,9 +78,7 @@ class LowPassFilter:
         cut = min(cut, 0.9 * self._bound)
         centre, half_width = (self._bound + cut) / 2, (self._bound - cut) / 2
         growth = math.acosh((centre - min(smallest, cut)) / half_width)  # of ln T_d with the degree
-        growth_at_zero = math.acosh(centre / half_width)
-        degree = min(_WANTED_GAIN / max(growth, _SMALLEST_GROWTH), _GREATEST_GAIN / growth_at_zero)
-        self._degree = max(1, int(degree))
+        self._degree = max(1, int(_WANTED_GAIN / max(growth, _SMALLEST_GROWTH)))
         centres = sp.diags_array(np.full(self._laplacian.shape[0], centre), format="csr")
         self._doubled = (2.0 / half_width) * (centres - self._laplacian)
 

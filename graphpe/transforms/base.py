@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
@@ -40,9 +40,10 @@ class Encoding(BaseTransform):
         dense_limit: Graphs with more nodes go through `encode_large`.
     """
 
-    _: KW_ONLY
-    dtype: Literal["float32", "float64"] = "float32"
-    dense_limit: int = 500
+    # By keyword only, so that the settings of a subclass come first. (A KW_ONLY marker would do the same, but
+    # typing.get_type_hints of Python 3.10 fails on it.)
+    dtype: Literal["float32", "float64"] = dataclasses.field(default="float32", kw_only=True)
+    dense_limit: int = dataclasses.field(default=500, kw_only=True)
 
     if TYPE_CHECKING:  # a setting of every subclass, which puts it where PyG has it
         attr_name: str | None

@@ -68,7 +68,7 @@ class AddLaplacianEigenvectorPE(Encoding):
     count_name: str = "laplacian_eigenvector_count"
     seed: int = 0
 
-    cost: ClassVar[str] = "O(n³) per graph; sparse: k pairs by Lanczos"
+    cost: ClassVar[str] = "O(n³) per graph; sparse: block Krylov iteration for k pairs"
     paper: ClassVar[str] = "Dwivedi & Bresson 2020"
 
     def __post_init__(self) -> None:

@@ -46,7 +46,7 @@ class AddRandomWalkPE(Encoding):
     walk_length: int
     attr_name: str | None = "random_walk_pe"
 
-    cost: ClassVar[str] = "O(n³ √K) per graph; sparse: O(n e K)"
+    cost: ClassVar[str] = "O(n³ K) per graph; sparse: O(n e K)"
     paper: ClassVar[str] = "Dwivedi et al. 2022"
 
     def __post_init__(self) -> None:

@@ -139,7 +139,7 @@ class TestVerification:
             values, vectors = true_eigh(stack)
             calls.append(len(stack))
             if len(calls) == 1:
-                vectors[1, :, 2] = vectors[1, :, 3]  # not orthonormal
+                vectors[1, :, 2] *= 1.5  # an eigenvector, but not of unit length
                 values[4, 0] += 1e-3  # orthonormal, but no eigenpair
                 vectors[2] = math.nan
             return values, vectors
@@ -193,13 +193,15 @@ class TestCanonicalSigns:
         assert got.tolist() == [[-0.1, 0.9, -0.3], [0.1, 0.9, 0.3]]
 
     def test_ties_go_to_the_majority(self):
-        got = self.signs([-0.5, 0.5, -0.5, 0.1], [0.5, -0.5, 0.5 + 1e-9, 0.1])
-        assert got.sign().tolist() == [[1, -1, 1, -1], [1, -1, 1, 1]]
+        # against the first tied node, against the sum of cubes, and with ties up to rounding
+        assert self.signs([-0.5, 0.5, 0.5, 0.1]).tolist() == [[-0.5, 0.5, 0.5, 0.1]]
+        got = self.signs([0.5, -0.5, 0.5, -0.49, -0.49], [-0.5, 0.5 + 1e-9, -0.5, 0.49, 0.49])
+        assert got.sign().tolist() == [[1, -1, 1, -1, -1]] * 2
 
     def test_even_ties_go_to_the_heavier_side(self):
         # equal sums on both sides, as in every nontrivial eigenvector of D − A
-        got = self.signs([-0.8, 0.8, -0.4, 0.2, 0.2], [0.8, -0.8, 0.4, -0.2, -0.2])
-        assert got.tolist() == [[0.8, -0.8, 0.4, -0.2, -0.2]] * 2
+        got = self.signs([0.8, -0.8, -0.4, 0.2, 0.2], [-0.8, 0.8, 0.4, -0.2, -0.2])
+        assert got.tolist() == [[-0.8, 0.8, 0.4, -0.2, -0.2]] * 2
 
     def test_antisymmetric_columns_start_positive(self):
         got = self.signs([0.1, -0.7, 0.7, -0.1], [0.1, 0.7, -0.7, -0.1])

@@ -317,6 +317,15 @@ def test_loops_and_parallel_entries():
     assert (adjacency != before).nnz == 0
 
 
+def test_an_edge_of_weight_zero_connects_nothing():
+    weights, rows, columns = [1.0, 1.0, 0.0, 0.0], [0, 1, 1, 2], [1, 0, 2, 1]
+    adjacency = sp.csr_array((weights, (rows, columns)), shape=(3, 3))
+    assert adjacency.nnz == 4
+    values, vectors = smallest_laplacian_eigenpairs(adjacency, 3, "sym")
+    np.testing.assert_allclose(values, [0.0, 0.0, 2.0], atol=1e-15)
+    np.testing.assert_allclose(np.abs(vectors[2]), [0.0, 1.0, 0.0], atol=1e-15)
+
+
 @pytest.mark.parametrize(
     "adjacency", [grid(40, 40), random_graph(2000, 8)], ids=["grid", "expander"]
 )
