@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -109,6 +109,18 @@ def _compute(
     workers: int | None,
     progress: bool,
 ) -> Values:
+    def compute(advance: Callable[[int], object]) -> Values:
+        return compute_fields(
+            graphs,
+            encodings,
+            memory_budget=memory_budget,
+            workers=workers or available_cores(),
+            advance=advance,
+        )
+
+    console = Console(stderr=True)
+    if not (progress and console.is_terminal):
+        return compute(lambda done: None)
     columns = (
         TextColumn("Encoding"),
         BarColumn(),
@@ -117,17 +129,9 @@ def _compute(
         TimeRemainingColumn(),
     )
     rounds = len({encoding.dense_limit for encoding in encodings})
-    console = Console(stderr=True)
-    shown = progress and console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=len(graphs))
-        return compute_fields(
-            graphs,
-            encodings,
-            memory_budget=memory_budget,
-            workers=workers or available_cores(),
-            advance=lambda done: bar.advance(task, done / rounds),
-        )
+        return compute(lambda done: bar.advance(task, done / rounds))
 
 
 def available_cores() -> int:
