@@ -62,15 +62,21 @@ class Block:
         return dense.view(len(self), self.n, self.n)
 
     @cached_property
+    def _is_symmetric(self) -> bool:
+        return torch.equal(self.adjacency, self.adjacency.mT)
+
+    @cached_property
     def is_directed(self) -> Tensor:
         """``[b]`` whether each adjacency matrix differs from its transpose by more than rounding."""
+        if self._is_symmetric:
+            return torch.zeros(len(self), dtype=torch.bool, device=self.adjacency.device)
         difference = (self.adjacency - self.adjacency.mT).abs()
         return (difference > _ROUNDING * self.adjacency).flatten(1).any(dim=1)
 
     @cached_property
     def undirected_adjacency(self) -> Tensor:
         """``[b, n, n]`` the adjacency, symmetrised where it is directed: A ∨ Aᵀ, or (A + Aᵀ)/2 with weights."""
-        if torch.equal(self.adjacency, self.adjacency.mT):
+        if self._is_symmetric:
             return self.adjacency
         if self.graphs.edge_weight is None:
             return torch.maximum(self.adjacency, self.adjacency.mT)

@@ -86,21 +86,34 @@ def canonical_signs(vectors: Tensor) -> Tensor:
     """
     if vectors.numel() == 0:
         return vectors
-    columns = vectors.mT.contiguous()  # [b, k, n]: the sums below run over contiguous memory
+    columns = vectors.mT.contiguous()  # [b, k, n]: a column in contiguous memory
+    least, greatest = torch.aminmax(columns, dim=-1)
+    sign = torch.where(greatest >= -least, 1.0, -1.0).to(vectors.dtype)
+    # Where the greatest and the least entry are not tied, that is all.
+    is_tied = torch.minimum(greatest, -least) >= torch.maximum(greatest, -least) * (
+        1.0 - _TIE_TOLERANCE
+    )
+    is_tied &= greatest > 0  # zero columns stay zero
+    if bool(is_tied.any()):
+        sign[is_tied] = _signs_of_tied(columns[is_tied])
+    return vectors * sign.unsqueeze(-2)
+
+
+def _signs_of_tied(columns: Tensor) -> Tensor:
+    """``[m]`` signs of columns ``[m, n]`` in which entries of both signs tie for the largest modulus."""
     modulus = columns.abs()
     largest = modulus.amax(-1, keepdim=True)
     tied = modulus >= largest * (1.0 - _TIE_TOLERANCE)
     majority = torch.where(tied, columns.sign(), 0.0).sum(-1).sign()
 
-    cubes = (columns / torch.where(largest > 0, largest, 1.0)).pow(3)
+    cubes = (columns / largest).pow(3)
     skewness = cubes.sum(-1)
     is_skew = skewness.abs() > _TIE_TOLERANCE * cubes.abs().sum(-1)
 
     first_tied = tied.to(torch.uint8).argmax(-1, keepdim=True)
     sign = columns.gather(-1, first_tied).squeeze(-1).sign()
     sign = torch.where(is_skew, skewness.sign(), sign)
-    sign = torch.where(majority != 0, majority, sign)
-    return vectors * torch.where(sign != 0, sign, 1.0).unsqueeze(-2)
+    return torch.where(majority != 0, majority, sign)
 
 
 def _verified_eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:

@@ -118,7 +118,7 @@ def _store(out: Tensor, field: Field, result: Tensor, graphs: GraphBatch, number
             target = graphs.edge_order[target.to(out.device)]
     else:  # graphs of one size
         target = (starts[:, None] + torch.arange(int(counts[0]))).flatten()
-    result = result.reshape(len(target), result.shape[-1]).to(out.device, out.dtype)
+    result = result.to(out.device, out.dtype).reshape(len(target), result.shape[-1])
     if not bool(torch.isfinite(result.sum())):  # one pass; the sum alone may overflow
         _check_finite(result, field, numbers, counts)
     out[target.to(out.device), : result.shape[1]] = result
