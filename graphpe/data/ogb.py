@@ -263,7 +263,10 @@ def _fetch(name: str, meta: dict[str, str], folder: Path) -> None:
     with files.workspace(folder) as work:
         archive = work / "download.zip"
         files.download(
-            meta["url"], archive, name, remedy=f"put the unpacked dataset into {folder} yourself"
+            meta["url"],
+            archive,
+            name,
+            remedy=f"put the unpacked dataset into {folder.absolute()} yourself",
         )
         files.unpack(archive, work, name)
         unpacked = work / meta["download_name"]

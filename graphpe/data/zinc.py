@@ -70,7 +70,7 @@ class ZINC(InMemoryDataset):
     def download(self) -> None:
         """Downloads the raw files; ``raw/`` appears when it is complete."""
         raw = Path(self.raw_dir)
-        remedy = f"put train, val and test (.pickle and .index) into {raw} yourself"
+        remedy = f"put train, val and test (.pickle and .index) into {raw.absolute()} yourself"
         with files.workspace(raw) as work:
             archive = work / "download.zip"
             files.download(datasets.ZINC.url, archive, "ZINC", remedy)

@@ -39,7 +39,8 @@ def encode(
         dataset: A PyG or OGB dataset, or a list of ``Data``. Encodings describe the graphs as stored: a
             ``dataset.transform`` still runs on each access, after the encodings.
         encodings: What to compute. Encodings given together share their eigendecompositions.
-        memory_budget: Bytes for the dense matrices of the graphs that are worked on at the same time.
+        memory_budget: Bytes for the dense matrices of the graphs that are worked on at the same time. (The sparse
+            eigensolver of graphs over ``dense_limit`` has a limit of its own, 1 GiB.)
         workers: Number of threads; None takes all cores that this process may use.
         progress: Show a progress bar on stderr, if that is a terminal.
 
