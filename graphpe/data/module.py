@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
+from torch.utils.data import Subset
 from torch_geometric.data import Data, Dataset
 from torch_geometric.loader import DataLoader
 
@@ -139,5 +140,6 @@ class GraphDataModule(LightningDataModule):
         )
 
 
-def _select(graphs: Dataset | list[Data], index: Tensor) -> Dataset | list[Data]:
-    return graphs[index] if isinstance(graphs, Dataset) else [graphs[i] for i in index.tolist()]
+def _select(graphs: Dataset | list[Data], index: Tensor) -> Dataset | Subset:
+    """A part that still knows the numbers of its graphs in the whole."""
+    return graphs[index] if isinstance(graphs, Dataset) else Subset(graphs, index.tolist())

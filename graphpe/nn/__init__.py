@@ -13,6 +13,7 @@ from graphpe.nn.features import FeatureEmbedding
 from graphpe.nn.gine import GINE
 from graphpe.nn.graph_transformer import GraphTransformer
 from graphpe.nn.layers import GINELayer, GraphTransformerLayer
+from graphpe.nn.layout import graph_layout
 from graphpe.nn.network import GraphNetwork
 from graphpe.nn.readout import Readout
 
@@ -29,4 +30,5 @@ __all__ = [
     "GraphTransformerLayer",
     "LinearEncoder",
     "Readout",
+    "graph_layout",
 ]

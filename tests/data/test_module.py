@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import jsonargparse
 import pytest
@@ -23,6 +24,7 @@ from graphpe.data import (
     ZINCSource,
 )
 from graphpe.nn import GINE, LinearEncoder
+from graphpe.training.numbering import graph_order
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
 ENCODINGS = [AddLaplacianEigenvectorPE(4), AddRandomWalkPE(5)]
@@ -380,3 +382,25 @@ def test_with_a_trainer() -> None:
     predictions = trainer.predict(model, datamodule=data)
     assert model.seen == list(range(14, 19))
     assert torch.cat(predictions).flatten().tolist() == list(range(14, 19))
+
+
+class Shuffled(GraphSource):
+    """A list of graphs with a split in no particular order."""
+
+    index: ClassVar = {
+        "train": torch.tensor([5, 0, 3]),
+        "valid": torch.tensor([2]),
+        "test": torch.tensor([4, 1]),
+    }
+
+    def load(self) -> SplitGraphs:
+        return SplitGraphs(paths(1, 6), self.index)
+
+
+def test_parts_know_the_numbers_of_their_graphs_in_the_whole() -> None:
+    """Predictions can be matched to the graphs also where these come as a list."""
+    data = GraphDataModule(Shuffled(), ENCODINGS, batch_size=2)
+    data.setup()
+    for part, loader in (("valid", data.val_dataloader()), ("test", data.test_dataloader())):
+        assert graph_order(loader).tolist() == Shuffled.index[part].tolist()
+        assert labels(loader) == [number + 1.0 for number in Shuffled.index[part].tolist()]
