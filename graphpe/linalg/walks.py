@@ -18,7 +18,9 @@ from graphpe.linalg.laplacian import (
 _CACHED_ENTRIES = 2**16
 
 
-def return_probabilities(adjacency: Tensor, steps: int) -> Tensor:
+def return_probabilities(
+    adjacency: Tensor, steps: int, dtype: torch.dtype = torch.float64
+) -> Tensor:
     """Probability that a walk is back at its start after 1, ..., ``steps`` steps: diag(P^k).
 
     P = D^{-1} A; for a symmetric A, S = D^{-1/2} A D^{-1/2} has the same diagonals and takes its place.
@@ -26,6 +28,8 @@ def return_probabilities(adjacency: Tensor, steps: int) -> Tensor:
     Args:
         adjacency: ``[b, n, n]`` float64, non-negative; may be directed; self-loops are kept.
         steps: Number of steps K ≥ 0.
+        dtype: Of the powers and the result. All terms are probabilities, so nothing cancels, and
+            float32 is right to about 1e-6.
 
     Returns:
         ``[b, n, K]``; a node without outgoing edges has 0. The result of one graph has the same
@@ -40,7 +44,7 @@ def return_probabilities(adjacency: Tensor, steps: int) -> Tensor:
     if steps < 0:
         raise ValueError(f"steps is {steps}; it must be at least 0")
     check_finite(adjacency)
-    result = adjacency.new_empty(*adjacency.shape[:-1], steps)
+    result = adjacency.new_empty(*adjacency.shape[:-1], steps, dtype=dtype)
     if result.numel() == 0:
         return result
     if torch.equal(adjacency, adjacency.mT):
@@ -64,11 +68,11 @@ def _return_probabilities(adjacency: Tensor, result: Tensor, is_symmetric: bool)
         result.split(max(1, graphs_at_a_time)),
         strict=True,
     ):
-        diagonals = (
-            diagonals_of_symmetric_powers(symmetric_transition_matrix(part), steps)
-            if is_symmetric
-            else diagonals_of_powers(transition_matrix(part), steps)
-        )
+        if is_symmetric:
+            matrix = symmetric_transition_matrix(part).to(result.dtype)
+            diagonals = diagonals_of_symmetric_powers(matrix, steps)
+        else:
+            diagonals = diagonals_of_powers(transition_matrix(part).to(result.dtype), steps)
         part_result.copy_(diagonals.permute(1, 2, 0))
 
 

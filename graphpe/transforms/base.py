@@ -36,7 +36,8 @@ class Encoding(BaseTransform):
     has an ``attr_name``: the name of its first field, or None to concatenate that field to ``x``.
 
     Args:
-        dtype: Stored dtype of floating-point fields, ``"float32"`` or ``"float64"``. Computed in float64.
+        dtype: Stored dtype of floating-point fields, ``"float32"`` or ``"float64"``. Operators and spectra are
+            computed in float64 whatever it is.
         dense_limit: Graphs with more nodes go through `encode_large`.
     """
 

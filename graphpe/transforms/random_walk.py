@@ -32,7 +32,7 @@ class AddRandomWalkPE(Encoding):
     Args:
         walk_length: Number of steps K.
         attr_name: Name of the field; None concatenates it to ``x``.
-        dtype: Stored dtype, ``"float32"`` or ``"float64"``.
+        dtype: Stored dtype, ``"float32"`` or ``"float64"``; dense walks are computed in it.
         dense_limit: Graphs with more nodes are done by blocks of columns of the sparse matrix.
 
     Raises:
@@ -64,7 +64,9 @@ class AddRandomWalkPE(Encoding):
         )
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
-        probabilities = linalg.return_probabilities(block.adjacency, self.walk_length)
+        probabilities = linalg.return_probabilities(
+            block.adjacency, self.walk_length, self.torch_dtype
+        )
         no_returns = ~probabilities.flatten(1).any(dim=1)
         if bool(no_returns.any()) and bool(block.adjacency[no_returns].any()):
             _warn_no_return()

@@ -70,17 +70,18 @@ def test_values_stay_in_the_unit_interval():
     assert float(probabilities.max()) <= 1
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 23, 24, 37, 64, 100])
-def test_same_bytes_whatever_the_stack(n):
+def test_same_bytes_whatever_the_stack(n, dtype):
     """Also across the borders of the parts that a stack is cut into, and for other alignments."""
     matrix = random_stack(90 if n < 30 else 12, n)
-    result = return_probabilities(matrix, 20)
+    result = return_probabilities(matrix, 20, dtype)
     for part in (slice(0, 1), slice(3, 4), slice(2, 9), slice(len(matrix) - 1, len(matrix))):
-        assert torch.equal(return_probabilities(matrix[part].clone(), 20), result[part])
+        assert torch.equal(return_probabilities(matrix[part].clone(), 20, dtype), result[part])
     one_more = torch.empty(matrix.numel() + 1, dtype=torch.float64)[1:].view_as(matrix)
     one_more.copy_(matrix)
-    assert torch.equal(return_probabilities(one_more, 20), result)
-    assert torch.equal(return_probabilities(matrix.flip(0), 20), result.flip(0))
+    assert torch.equal(return_probabilities(one_more, 20, dtype), result)
+    assert torch.equal(return_probabilities(matrix.flip(0), 20, dtype), result.flip(0))
 
 
 def test_directed_neighbours_in_a_stack_change_nothing():

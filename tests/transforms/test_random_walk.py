@@ -42,6 +42,12 @@ def test_the_definition_on_any_graph(data: Data, steps: int, dense_limit: int) -
     )
 
 
+@given(random_graphs(max_nodes=30), st.integers(1, 40))
+def test_float32_is_right_to_1e_6(data: Data, steps: int) -> None:
+    encoded = AddRandomWalkPE(steps)(data).random_walk_pe
+    np.testing.assert_allclose(encoded, return_probabilities(data, steps), atol=1e-6)
+
+
 @given(random_graphs(max_nodes=20, directed=True), st.sampled_from([500, 3]))
 @pytest.mark.filterwarnings("ignore:AddRandomWalkPE. some directed graphs")
 def test_walks_follow_directed_edges(data: Data, dense_limit: int) -> None:
