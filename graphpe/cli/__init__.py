@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from graphpe.cli.errors import choices, fail
+from graphpe.cli.errors import choices, fail, is_first_process
 
 _COMMANDS = {
     "fit": "train a network, test its best checkpoint, and write predictions",
@@ -24,6 +24,7 @@ commands:
   graphpe fit --config experiments/quickstart.yaml
   graphpe fit --config datasets/zinc.yaml --config experiments/zinc/graph_transformer.yaml
   graphpe test --config runs/NAME/version_0/config.yaml --ckpt_path runs/NAME/version_0/checkpoints/best.ckpt
+  graphpe fit --config runs/NAME/version_0/config.yaml --ckpt_path runs/NAME/version_0/checkpoints/last.ckpt  (resume)
 
 Configurations are merged from left to right, and options such as `--model.lr 0.001` come on top.
 `graphpe COMMAND --help` lists all options."""
@@ -36,9 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after ``graphpe``; None takes those of this process.
 
     Returns:
-        The exit code: 0; 1 if the run failed; 2 if the command line or a configuration is wrong.
+        The exit code: 0; 1 if the run failed; 2 if the command line or a configuration is wrong; 130 after Ctrl-C.
     """
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt as interruption:
+        if is_first_process():
+            print(f"graphpe: {str(interruption) or 'interrupted'}", file=sys.stderr)
+        return 130
+
+
+def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         commands = "\n".join(f"  {name:<10} {text}" for name, text in _COMMANDS.items())
         print(_HELP.format(commands=commands))

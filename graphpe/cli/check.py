@@ -163,7 +163,8 @@ class _Checker:
         """The class of a short name; None for a dotted path, which jsonargparse imports."""
         known = {cls.__name__: cls for cls in _concrete_subclasses(base)}
         short = str(class_path).rpartition(".")[2]
-        if "." not in str(class_path) and short not in known:
+        is_ours = "." not in str(class_path) or str(class_path).startswith("graphpe.")
+        if is_ours and short not in known:
             raise ConfigError(f"{name}: no class {class_path!r}; {choices(short, known)}")
         found = known.get(short)
         is_same = found is not None and class_path in (

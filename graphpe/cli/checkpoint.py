@@ -1,4 +1,4 @@
-"""Does a checkpoint fit the configured network?"""
+"""Does a checkpoint fit the configured network and trainer?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 
 import torch
+from lightning.pytorch import Trainer
 
 from graphpe.cli.errors import ConfigError
 from graphpe.training import GraphPredictor
@@ -34,6 +35,33 @@ def check_checkpoint(path: str | Path, model: GraphPredictor) -> None:
                 f"{path} is of another network: {name} is {_shape(there)} in the checkpoint and "
                 f"{_shape(needed)} in the configuration; use the config.yaml beside the checkpoint's folder"
             )
+
+
+def check_resumable(path: str | Path, trainer: Trainer) -> None:
+    """Refuses a checkpoint from which the trainer can't go on.
+
+    Args:
+        path: A checkpoint of `check_checkpoint`.
+        trainer: The trainer that resumes.
+
+    Raises:
+        ConfigError: If the checkpoint holds weights only, or has all epochs already.
+    """
+    saved = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    if "optimizer_states" not in saved:
+        raise ConfigError(
+            f"{Path(path).name} holds weights only; resume from {Path(path).with_name('last.ckpt')}"
+        )
+    if trainer.max_epochs is not None and 0 <= trainer.max_epochs <= finished_epochs(path):
+        raise ConfigError(
+            f"{path} is of epoch {finished_epochs(path)}, and trainer.max_epochs is {trainer.max_epochs}; "
+            "raise trainer.max_epochs"
+        )
+
+
+def finished_epochs(path: str | Path) -> int:
+    """The number of epochs that a checkpoint has been trained for."""
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)["epoch"] + 1
 
 
 def _shape(shape: torch.Size | None) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
+import traceback
 from collections.abc import Iterable
 
 
@@ -11,10 +13,22 @@ class ConfigError(Exception):
     """The command line or a configuration is wrong; the message is one line."""
 
 
-def fail(code: int, message: str) -> int:
-    """Prints a message as one line on stderr and returns the exit code."""
-    print(f"graphpe: error: {one_line(message)}", file=sys.stderr)
+def fail(code: int, message: str, in_every_process: bool = False) -> int:
+    """Prints a message as one line on stderr and returns the exit code.
+
+    Args:
+        code: The exit code.
+        message: What is wrong, and what to do.
+        in_every_process: Whether all processes of a distributed run print it, and not the first one only.
+    """
+    if in_every_process or is_first_process():
+        print(f"graphpe: error: {one_line(message)}", file=sys.stderr)
     return code
+
+
+def is_first_process() -> bool:
+    """Whether this is the first process of a distributed run, or the only one."""
+    return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def one_line(message: str) -> str:
@@ -44,3 +58,8 @@ def is_for_user(error: Exception) -> bool:
         raised_at = raised_at.tb_next
     module = raised_at.tb_frame.f_globals.get("__name__", "") if raised_at is not None else ""
     return isinstance(error, ValueError | TypeError) and module.partition(".")[0] == "graphpe"
+
+
+def is_of_one_batch(error: Exception) -> bool:
+    """Whether an error is of a batch, which only one process of a distributed run may have."""
+    return any(frame.name.endswith("_step") for frame in traceback.extract_tb(error.__traceback__))

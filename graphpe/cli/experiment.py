@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,18 @@ from jsonargparse import ActionConfigFile
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Timer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
-from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
 
 import graphpe.nn
 import graphpe.transforms  # noqa: F401  # short class names in configurations resolve to imported classes
 from graphpe.cli.check import check_names, read_options
-from graphpe.cli.checkpoint import check_checkpoint
+from graphpe.cli.checkpoint import check_checkpoint, check_resumable, finished_epochs
 from graphpe.cli.configuration import LINKED, Experiment, add_arguments, sections
-from graphpe.cli.errors import ConfigError, fail, is_for_user
-from graphpe.cli.parser import OneLineParser, essence
+from graphpe.cli.errors import ConfigError, fail, is_for_user, is_of_one_batch
+from graphpe.cli.parser import OneLineParser, essence, with_whole_key
 from graphpe.cli.quiet import quieten
+from graphpe.cli.run_folder import RunFolder
 from graphpe.data import DatasetCard, GraphDataModule
 from graphpe.training import (
     BestCheckpoint,
@@ -41,6 +40,10 @@ _DESCRIPTIONS = {
     "validate": "Computes the metric of a checkpoint on the validation part.",
     "test": "Computes the metric of a checkpoint on the test part and writes predictions.",
     "predict": "Writes the predictions of a checkpoint for the test part.",
+}
+_CHECKPOINT_HELP = {
+    "fit": "Path of a checkpoint to resume from: runs/NAME/version_N/checkpoints/last.ckpt.",
+    "validate": "Path of a checkpoint, such as runs/NAME/version_N/checkpoints/best.ckpt.",
 }
 _TRAINER_DEFAULTS = {
     "max_epochs": 100,
@@ -96,14 +99,29 @@ class ExperimentCLI(LightningCLI):
         )
         return parser
 
+    def _prepare_subcommand_parser(
+        self, klass: type, subcommand: str, **settings: Any
+    ) -> LightningArgumentParser:
+        parser = super()._prepare_subcommand_parser(klass, subcommand, **settings)
+        for action in parser._actions:
+            if (
+                action.dest == "ckpt_path"
+            ):  # Lightning's keywords, such as "best", have no meaning here
+                action.help = _CHECKPOINT_HELP["fit" if subcommand == "fit" else "validate"]
+        return parser
+
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         add_arguments(parser)
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
         command, *options = args
         for config, is_file in read_options(options):
-            check_names(config, sections(command), LINKED, is_file)
-        self.config = parser.parse_args(args)
+            valid = sections(command) | ({} if is_file else {"config": Any})
+            check_names(config, valid, LINKED, is_file)
+        try:
+            self.config = parser.parse_args(args)
+        except ConfigError as error:
+            raise ConfigError(with_whole_key(str(error), options)) from error
 
     def _parse_ckpt_path(self) -> None:
         """LightningCLI would replace the configuration of the model by the checkpoint's, without a word."""
@@ -120,9 +138,17 @@ class ExperimentCLI(LightningCLI):
         try:
             super().instantiate_classes()
         except (ValueError, TypeError, MisconfigurationException) as error:
-            raise ConfigError(essence(str(error))) from error
+            message = essence(str(error))
+            if "No supported gpu backend" in message or "can not run on your system" in message:
+                accelerator = self._get(self.config, "trainer").accelerator
+                message = f"trainer.accelerator is {accelerator!r}, which this machine lacks; use 'cpu' or 'auto'"
+            raise ConfigError(message) from error
         if checkpoint is not None:
             check_checkpoint(checkpoint, self.model)
+        if self.subcommand == "fit":
+            _check_epochs(self.trainer)
+            if checkpoint is not None:
+                check_resumable(checkpoint, self.trainer)
 
     def after_instantiate_classes(self) -> None:
         # What a checkpoint needs to build its network again, in plain values.
@@ -137,11 +163,15 @@ class ExperimentCLI(LightningCLI):
         self.predictions = PredictionWriter()
         settings = self._get(self.config_init, "trainer")
         callbacks: list[Callback] = [self.timer, self.predictions]
+        self.last = LastCheckpoint()
         if self.subcommand == "fit" and settings.enable_checkpointing is not False:
-            callbacks += [self.best, LastCheckpoint()]
+            callbacks += [self.best, self.last]
         if settings.enable_progress_bar is not False:
             callbacks.append(TrainingProgress())
-        self.has_own_logger = settings.logger not in (None, True)
+        if settings.fast_dev_run:  # a few steps are always within the warm-up
+            warnings.filterwarnings("ignore", message="the training ends within the warm-up")
+        self.has_own_logger = settings.logger not in (None, True, False)
+        self.logs_nothing = settings.logger is False
         if not self.has_own_logger:
             kwargs["logger"] = False  # until the run has a folder
         self.trainer_defaults["callbacks"] = callbacks  # in addition to those of the user
@@ -149,26 +179,44 @@ class ExperimentCLI(LightningCLI):
 
     @contextmanager
     def _run_folder(self) -> Iterator[None]:
-        """Logs into a new folder, which is removed if the run fails before its first step."""
-        if self.has_own_logger or self.trainer.fast_dev_run:
-            yield
-            return
-        root, name = self.experiment.folder, self.experiment.name
-        new_parents = [folder for folder in (root / name, root) if not folder.exists()]
-        version = _reserve_version(root / name)
-        self.trainer.loggers = [
-            CSVLogger(root, name, version),
-            TensorBoardLogger(root, name, version),
-        ]
+        """Works in a new folder, which is removed if the run fails before its first epoch has ended."""
+        is_training = self.subcommand == "fit"
+        folder = None
+        if not self.has_own_logger and not self.trainer.fast_dev_run:
+            kind = "version" if is_training else str(self.subcommand)
+            folder = RunFolder(self.experiment.folder, self.experiment.name, kind)
+            self.trainer.loggers = folder.loggers(is_training, self.logs_nothing)
         try:
             yield
-        except BaseException:
-            if rank_zero_only.rank == 0 and self.trainer.global_step == 0:
-                shutil.rmtree(root / name / f"version_{version}")
-                with suppress(OSError):  # another run has begun there
-                    for folder in new_parents:
-                        folder.rmdir()
+        except BaseException as error:
+            message = self._interruption()
+            if folder is not None and self._epochs_here() <= 0:
+                folder.remove()
+            if isinstance(error, SystemExit):  # Lightning's answer to Ctrl-C
+                raise KeyboardInterrupt(message) from error
             raise
+
+    def _epochs_here(self) -> int:
+        """How many epochs this process has trained, not counting those before it resumed."""
+        if self.subcommand != "fit":
+            return 0
+        # The last checkpoint is written before Lightning counts the epoch.
+        last = self._last_checkpoint()
+        done = self.trainer.current_epoch if last is None else finished_epochs(last)
+        checkpoint = self._get(self.config, "ckpt_path")
+        return done - (0 if checkpoint is None else finished_epochs(checkpoint))
+
+    def _last_checkpoint(self) -> str | None:
+        path = self.last.best_model_path
+        return path if Path(path).is_file() else None
+
+    def _interruption(self) -> str:
+        if self.subcommand != "fit":
+            return "interrupted"
+        last = self._last_checkpoint()
+        if last is None:
+            return "interrupted before the first epoch ended"
+        return f"interrupted after epoch {finished_epochs(last)}; resume with --ckpt_path {last}"
 
     # --- subcommands -----------------------------------------------------------------------------------------
 
@@ -219,28 +267,35 @@ class ExperimentCLI(LightningCLI):
             metric=metric,
             test=None if test is None else float(test),
             valid=float(self.best.best_model_score),
-            best_epoch=torch.load(best, weights_only=True, map_location="cpu")["epoch"] + 1,
+            best_epoch=finished_epochs(best),
             num_parameters=sum(p.numel() for p in self.model.parameters()),
             encoding_seconds=self.datamodule.encoding_seconds,
             training_seconds=self.timer.time_elapsed("train"),
             seed=self._get(self.config_init, "seed_everything"),
             folder=folder,
             checkpoint=best,
+            last_checkpoint=self.last.best_model_path,
             predictions=str(self.predictions.path),
             baselines=[*self.experiment.baselines, *(card.baselines if card else ())],
         )
 
 
-def _reserve_version(folder: Path) -> int:
-    """The number of a new run, for which no other run has or takes a folder."""
-    version = 0
-    while rank_zero_only.rank == 0:  # the other processes of a run follow the first one
-        try:
-            (folder / f"version_{version}").mkdir(parents=True)
-            break
-        except FileExistsError:
-            version += 1
-    return version
+def _check_epochs(trainer: Trainer) -> None:
+    """Refuses a training without an epoch, or without the validation that chooses its checkpoint."""
+    if trainer.max_epochs == 0 or trainer.max_steps == 0 or trainer.limit_train_batches == 0:
+        raise ConfigError(
+            "nothing would be trained; set trainer.max_epochs, trainer.max_steps and "
+            "trainer.limit_train_batches to more than 0"
+        )
+    never = trainer.limit_val_batches == 0 or (
+        trainer.max_epochs is not None
+        and 0 < trainer.max_epochs < (trainer.check_val_every_n_epoch or 1)
+    )
+    if never and any(isinstance(callback, BestCheckpoint) for callback in trainer.callbacks):
+        raise ConfigError(
+            "the best checkpoint is chosen by the validation metric, which would never be computed; raise "
+            "trainer.limit_val_batches, or lower trainer.check_val_every_n_epoch to at most trainer.max_epochs"
+        )
 
 
 def run_experiment(command: str, options: list[str]) -> int:
@@ -261,5 +316,5 @@ def run_experiment(command: str, options: list[str]) -> int:
     except Exception as error:
         if not is_for_user(error):
             raise
-        return fail(1, str(error))
+        return fail(1, str(error), in_every_process=is_of_one_batch(error))
     return 0

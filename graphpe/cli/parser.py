@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NoReturn
 
 from lightning.pytorch.cli import LightningArgumentParser
@@ -16,9 +17,31 @@ class OneLineParser(LightningArgumentParser):
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         unknown = re.search(r"Option '([^']+)' is not accepted", message)
         if unknown:
-            valid = {action.dest for action in self._actions if "." not in action.dest} - {"help"}
+            valid = {action.dest for action in self._actions if "." not in action.dest} - {
+                "help",
+                "print_shtab",
+            }
             message = f"no key {unknown[1]!r}; {choices(unknown[1], valid)}"
-        raise ConfigError(essence(message)) from ex
+        raise ConfigError(essence(message) + _remedy(message)) from ex
+
+
+def with_whole_key(message: str, options: Sequence[str]) -> str:
+    """The message of an unknown key, with the option of the command line in place of its last part."""
+    unknown = re.match(r"([\w.]+: )?no key '(\w+)'", message)
+    names = [option.removeprefix("--").partition("=")[0] for option in options]
+    whole = [name for name in names if unknown and name.endswith(f".{unknown[2]}")]
+    return f"no key {whole[0]!r}{message[unknown.end() :]}" if unknown and whole else message
+
+
+def _remedy(message: str) -> str:
+    """What to do about a message of the parser that doesn't say it."""
+    if "are required" in message and "model.network" in message:
+        return "; add an experiment such as --config experiments/zinc/spe.yaml"
+    if "data.dataset" in message and ("are required" in message or "value: None" in message):
+        return "; add the card of a dataset such as --config datasets/zinc.yaml"
+    if "nrecognized arguments" in message:
+        return "; write options as --NAME VALUE, and configurations as --config FILE"
+    return ""
 
 
 def essence(message: str) -> str:

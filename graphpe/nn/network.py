@@ -135,7 +135,7 @@ def _describe_gap(encoder: FieldEncoder, field: Field) -> str:
     name = type(encoder).__name__
     partly = " (only to signs, which it learns)" if encoder.learns("sign") else ""
     covering = [cls.__name__ for cls in ENCODERS if cls.covers(field.symmetry)]
-    remedy = f"; {' or '.join(covering)} is" if covering else ""
+    remedy = f"; {' or '.join(covering)} is invariant to it" if covering else ""
     freedom = f"{_FREEDOM[field.symmetry]} of {field.name!r} is arbitrary"
     return f"{freedom}, and {name} is not invariant to it{partly}{remedy}"
 

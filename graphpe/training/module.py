@@ -30,6 +30,10 @@ class GraphPredictor(LightningModule):
     Logs ``train/loss``, ``lr``, and ``valid/<metric>`` and ``test/<metric>`` over whole splits. Weight decay
     leaves out biases. It works with any loader of PyG batches that carry ``y``, with or without graphpe's data module.
 
+    A checkpoint that the command line made loads with ``GraphPredictor.load_from_checkpoint(path)``. One that a script
+    made doesn't say how its network was built, so build it again:
+    ``GraphPredictor.load_from_checkpoint(path, network=network, task=task)``.
+
     Args:
         network: Maps a batch of ``B`` graphs to ``[B, task.out_channels]``.
         task: What is predicted, the loss and the metric.

@@ -11,11 +11,14 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ProgressBar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 
+from graphpe.data import GraphDataModule
 from graphpe.tasks import Task
 from graphpe.training.module import GraphPredictor
 
 _SECONDS_BETWEEN_LINES = 10.0
+_WIDTH_WITH_LOSS = 100  # of the screen; on a narrower one the times would be cut
 
 
 class TrainingProgress(ProgressBar):
@@ -52,6 +55,12 @@ class TrainingProgress(ProgressBar):
         steps = trainer.num_training_batches * (trainer.max_epochs or 0)
         done = trainer.current_epoch * trainer.num_training_batches
         self._start("training", steps if 0 < steps < math.inf else None, done)
+        if (
+            self._enabled
+            and self._progress is None
+            and isinstance(trainer.datamodule, GraphDataModule)
+        ):
+            print(_loaded(trainer.datamodule), file=sys.stderr, flush=True)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: GraphPredictor) -> None:
         if self._progress is not None:
@@ -61,9 +70,11 @@ class TrainingProgress(ProgressBar):
         self._advance()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: GraphPredictor) -> None:
-        values = _values(trainer, pl_module.task)
+        loss, metric = _loss(trainer), _metric(trainer, pl_module.task)
+        values = ", ".join(filter(None, (loss, metric)))
         if self._progress is not None:
-            self._progress.update(self._task, values=values)
+            is_wide = self._console.width >= _WIDTH_WITH_LOSS
+            self._progress.update(self._task, values=values if is_wide else metric or loss)
         elif self._enabled and self._is_due(trainer):
             self._last_line = time.monotonic()
             print(f"{_epoch(trainer)}: {values}", file=sys.stderr, flush=True)
@@ -113,10 +124,10 @@ class TrainingProgress(ProgressBar):
             return
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=None, table_column=Column(max_width=40)),  # gives way to the others
             TextColumn("{task.fields[values]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            TimeElapsedColumn(table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
             console=self._console,
             transient=True,
         )
@@ -141,23 +152,33 @@ def _is_fitting(trainer: Trainer) -> bool:
     return trainer.state.fn == "fit"
 
 
+def _loaded(data: GraphDataModule) -> str:
+    done = (
+        f"encoded {{:,}} graphs in {data.encoding_seconds:.1f} s"
+        if data.encodings
+        else "loaded {:,} graphs"
+    )
+    return f"{done.format(sum(data.num_graphs.values()))}, training on {data.num_graphs['train']:,}"
+
+
 def _epoch(trainer: Trainer) -> str:
     total = f"/{trainer.max_epochs}" if (trainer.max_epochs or -1) > 0 else ""
     return f"epoch {trainer.current_epoch + 1}{total}"
 
 
-def _values(trainer: Trainer, task: Task) -> str:
-    """The loss, the validation metric, and its best value so far."""
-    metric = f"valid/{task.metric}"
-    numbers = {
-        name: float(trainer.callback_metrics[name])
-        for name in ("train/loss", metric)
-        if name in trainer.callback_metrics
-    }
-    text = ", ".join(f"{name} {value:.4f}" for name, value in numbers.items())
-    if metric not in numbers:
-        return text
+def _loss(trainer: Trainer) -> str:
+    loss = trainer.callback_metrics.get("train/loss")
+    return "" if loss is None else f"train/loss {float(loss):.4f}"
+
+
+def _metric(trainer: Trainer, task: Task) -> str:
+    """The validation metric and its best value so far."""
+    name = f"valid/{task.metric}"
+    if name not in trainer.callback_metrics:
+        return ""
+    value = float(trainer.callback_metrics[name])
     # The checkpoint callback, which knows the best value, has not seen this epoch yet.
     best = getattr(trainer.checkpoint_callback, "best_model_score", None)
-    candidates = [numbers[metric], *([] if best is None else [float(best)])]
-    return f"{text} (best {min(candidates) if task.mode == 'min' else max(candidates):.4f})"
+    candidates = [value, *([] if best is None else [float(best)])]
+    best = min(candidates) if task.mode == "min" else max(candidates)
+    return f"{name} {value:.4f} (best {best:.4f})"

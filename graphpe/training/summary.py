@@ -30,6 +30,7 @@ class RunSummary:
         seed: Seed of the run.
         folder: Folder of the logs.
         checkpoint: The best checkpoint.
+        last_checkpoint: The checkpoint to resume from.
         predictions: The predictions on the test part.
         baselines: What others reached.
     """
@@ -45,6 +46,7 @@ class RunSummary:
     seed: int
     folder: str
     checkpoint: str
+    last_checkpoint: str
     predictions: str
     baselines: Sequence[Baseline] = ()
 
@@ -62,8 +64,7 @@ class RunSummary:
         results.add_column("source", overflow="fold")
         results.add_row(_number(self.test), "this run", f"seed {self.seed}", style="bold")
         for baseline in self.baselines:
-            spread = "" if baseline.std is None else f" ± {baseline.std:.3f}"
-            results.add_row(f"{baseline.mean:.3f}{spread}", baseline.model, baseline.reference)
+            results.add_row(_published(baseline), baseline.model, baseline.reference)
         console.print(results)
         valid = _number(self.valid)
         facts = {
@@ -72,6 +73,7 @@ class RunSummary:
             "time for encoding": _duration(self.encoding_seconds),
             "time for training": _duration(self.training_seconds),
             "checkpoint": self.checkpoint,
+            "resume": self.last_checkpoint,
             "logs": self.folder,
             "predictions": self.predictions,
         }
@@ -82,6 +84,13 @@ class RunSummary:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
+
+
+def _published(baseline: Baseline) -> str:
+    """Mean and standard deviation with three decimals, or with four if one of them has four."""
+    numbers = [baseline.mean] if baseline.std is None else [baseline.mean, baseline.std]
+    decimals = 3 if all(round(number, 3) == number for number in numbers) else 4
+    return " ± ".join(f"{number:.{decimals}f}" for number in numbers)
 
 
 def _duration(seconds: float) -> str:

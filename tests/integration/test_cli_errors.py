@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from graphpe.cli import main
 
@@ -54,11 +55,18 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         ("model.network.class_path", "LinearEncoder", "no class 'LinearEncoder'; valid: GINE"),
         (f"{ENCODING}.class_path", "AddRandomWalk", "valid: AddLaplacianEigenvectorPE"),
         ("data.dataset.class_path", "OGB", "no class 'OGB'; valid: "),
+        ("data.dataset.class_path", "graphpe.data.OGBSorce", "did you mean 'OGBSource'? valid: "),
         ("model.network.class_path", "no.such.Network", "No module named 'no'"),
         # An unknown choice.
         ("task.metric", "rmsee", "task.metric is 'rmsee'; did you mean 'rmse'? valid: accuracy"),
         ("model.optimizer", "sgd", "model.optimizer is 'sgd'; valid: adam, adamw"),
         (f"{NETWORK}.norm", "batchnorm", "did you mean 'batch'? valid: batch, layer"),
+        pytest.param(
+            "trainer.accelerator",
+            "gpu",
+            "trainer.accelerator is 'gpu', which this machine lacks; use 'cpu' or 'auto'",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
+        ),
         ("trainer.accelerator", "cude", "accelerator='cude'`. Available names are: "),
         # A bad value.
         ("model.lr", "fast", "model.lr is 'fast'; it must be a number"),
@@ -66,13 +74,16 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         ("trainer.max_epochs", "many", "trainer.max_epochs is 'many'; it must be an integer or"),
         (f"{ENCODING}.init_args.walk_length", -8, "walk_length is -8; it must be an integer >= 1"),
         (f"{NETWORK}.positional_encoders[0].init_args.out_channels", 4, "hidden_channels=8"),
+        ("trainer.max_epochs", 0, "nothing would be trained; set trainer.max_epochs"),
+        ("trainer.limit_val_batches", 0, "the best checkpoint is chosen by the validation metric"),
+        ("trainer.check_val_every_n_epoch", 9, "lower trainer.check_val_every_n_epoch"),
         ("experiment.threads", 0, "experiment.threads is 0; it must be at least 1, or null"),
         ("task.metric", "ap", "'ap' does not fit task.kind 'regression'"),
         # Something missing, or given twice.
         ("task", _REMOVED, "task.kind is not given; add the card of a dataset"),
         ("task.kind", _REMOVED, "task.kind is not given"),
-        ("model", _REMOVED, "model.network"),
-        ("data.dataset", _REMOVED, "data.dataset"),
+        ("model", _REMOVED, "model.network; add an experiment such as --config experiments/zinc"),
+        ("data.dataset", _REMOVED, "; add the card of a dataset such as --config"),
         ("data.dataset.init_args.name", _REMOVED, "name"),
         (f"{ENCODING}.init_args.walk_length", _REMOVED, "walk_length"),
         (f"{NETWORK}.out_channels", 3, "takes its value from `task`; give that instead"),
@@ -100,10 +111,12 @@ def test_a_wrong_configuration(
         (["--model.lrr", "3"], "no key 'model.lrr'; did you mean 'lr'?"),
         (["--model.lr=fast"], "model.lr is 'fast'; it must be a number"),
         (["--model.network", "GIN"], "no class 'GIN'; did you mean 'GINE'?"),
-        (["--model.network.layers", "3"], "no key 'layers'; did you mean 'num_layers'?"),
+        (["--model.network.layers", "3"], "no key 'model.network.layers'; did you mean"),
+        (["--model.network.init_args.nope=7"], "no key 'model.network.init_args.nope'; valid: att"),
+        (["--confg", "a.yaml"], "no key 'confg'; did you mean 'config'?"),
         (["--config", "missing.yaml"], "can't read the configuration 'missing.yaml'"),
         (["--config"], "expected one argument"),
-        (["surplus"], "recognized arguments: surplus"),
+        (["surplus"], "arguments: surplus; write options as --NAME VALUE"),
         (["--ckpt_path", "missing.ckpt"], "there is no checkpoint 'missing.ckpt'"),
     ],
 )
@@ -149,6 +162,13 @@ def test_evaluation_needs_a_checkpoint_of_this_network(
     assert main(["fit", "--config", config, *short]) == 0
     capsys.readouterr()
     checkpoint = str(tmp_path / "runs" / "small" / "version_0" / "checkpoints" / "best.ckpt")
+    assert main(["fit", "--config", config, "--ckpt_path", checkpoint]) == 2
+    last = checkpoint.replace("best", "last")
+    assert _error(capsys) == f"best.ckpt holds weights only; resume from {last}"
+    assert main(["fit", "--config", config, "--ckpt_path", last, *short]) == 2
+    wanted = f"{last} is of epoch 1, and trainer.max_epochs is 1; raise trainer.max_epochs"
+    assert _error(capsys) == wanted
+    assert [run.name for run in (tmp_path / "runs" / "small").iterdir()] == ["version_0"]
     wider = ["--ckpt_path", checkpoint, "--model.network.num_layers", "2"]
     assert main(["test", "--config", config, *wider]) == 2
     assert "is of another network: network.layers.1." in _error(capsys)
@@ -176,3 +196,16 @@ def test_a_run_that_fails_says_why_in_one_line(
     assert main(["fit", "--config", write_config(experiment)]) == 1
     assert wanted in _error(capsys)
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("folder", ["config.yaml", "config.yaml/below"])
+def test_a_folder_that_cant_be_made(
+    experiment: dict,
+    write_config: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    folder: str,
+) -> None:
+    experiment["experiment"]["folder"] = str(tmp_path / folder)
+    assert main(["fit", "--config", write_config(experiment)]) == 2
+    assert "can't make a folder for the run in experiment.folder" in _error(capsys)

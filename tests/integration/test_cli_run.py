@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def test_fit_trains_tests_and_leaves_everything_where_the_table_says(
 
     # Progress, and nothing that a user can't act on. Reading the graphs shows bars of its own, once.
     lines = [line for line in finished.stderr.splitlines() if not re.search(r"it/s|\d%\|", line)]
-    assert all(line.startswith("epoch ") for line in lines if line.strip()), finished.stderr
+    first, *epochs = [line for line in lines if line.strip()]
+    assert re.fullmatch(r"encoded 1,128 graphs in \d+\.\d s, training on 902", first)
+    assert all(line.startswith("epoch ") for line in epochs), finished.stderr
 
     run = tmp_path / "runs" / "small" / "version_0"
     summary = json.loads((run / "summary.json").read_text())
@@ -54,6 +57,7 @@ def test_fit_trains_tests_and_leaves_everything_where_the_table_says(
         "time for encoding",
         "time for training",
         str(run / "checkpoints" / "best.ckpt"),
+        str(run / "checkpoints" / "last.ckpt"),
         str(run / "predictions.csv"),
     ):
         assert shown in finished.stdout
@@ -89,13 +93,18 @@ def test_the_checkpoint_gives_the_same_predictions_through_predict_test_and_pyth
     result = json.loads((runs / "version_0" / "summary.json").read_text())
 
     assert main(["predict", "--config", saved, "--ckpt_path", checkpoint]) == 0
-    assert torch.equal(_column(runs / "version_1" / "predictions.csv", "prediction_0"), wanted)
+    assert torch.equal(_column(runs / "predict_0" / "predictions.csv", "prediction_0"), wanted)
 
     capsys.readouterr()
     assert main(["test", "--config", saved, "--ckpt_path", checkpoint]) == 0
     assert f"test/rmse {result['test']:.4f}" in capsys.readouterr().out
     assert main(["validate", "--config", saved, "--ckpt_path", checkpoint]) == 0
     assert f"valid/rmse {result['valid']:.4f}" in capsys.readouterr().out
+    # A training can be told from an evaluation, which leaves only what it found.
+    kinds = sorted(folder.name for folder in runs.iterdir())
+    assert kinds == ["predict_0", "test_0", "validate_0", "version_0"]
+    files = sorted(file.name for file in (runs / "test_0").iterdir())
+    assert files == ["config.yaml", "metrics.csv", "predictions.csv"]
 
     torch.load(checkpoint, weights_only=True)  # nothing pickled
     predictor = GraphPredictor.load_from_checkpoint(checkpoint).eval()
@@ -151,25 +160,81 @@ def test_training_resumes_from_the_last_checkpoint(
     assert epochs == ["1"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--trainer.fast_dev_run=true"],
-        ["--trainer.logger=false", "--trainer.enable_checkpointing=false"],
-    ],
-)
-def test_a_run_without_logs_leaves_no_files(
+def test_a_fast_dev_run_leaves_no_files_and_gives_no_warning(
+    experiment: dict,
+    write_config: WriteConfig,
+    tmp_path: Path,
+    graphpe_process: Callable,
+) -> None:
+    before = {write_config(experiment), str(tmp_path)}
+    options = ["--trainer.fast_dev_run=true", "--model.warmup_steps=100"]
+    finished = graphpe_process("fit", "--config", write_config(experiment), *options)
+    assert finished.returncode == 0, finished.stderr
+    assert "warning" not in finished.stderr
+    assert {str(path) for path in tmp_path.iterdir()} <= before
+
+
+def test_a_run_without_logs_has_its_folder_all_the_same(
     experiment: dict,
     write_config: WriteConfig,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert main(["fit", "--config", write_config(experiment), *options]) == 0
-    assert not (tmp_path / "runs").exists()
+    assert main(["fit", "--config", write_config(experiment), "--trainer.logger=false"]) == 0
     assert not list((tmp_path / "here").iterdir())
+    run = tmp_path / "runs" / "small" / "version_0"
+    files = sorted(file.name for file in run.iterdir())
+    assert files == ["checkpoints", "config.yaml", "predictions.csv", "summary.json"]
+
+
+def test_ctrl_c_says_how_to_resume(
+    experiment: dict,
+    write_config: WriteConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt_in_epoch(number: int) -> None:
+        def start(self: GraphPredictor) -> None:
+            if self.current_epoch + 1 == number:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(GraphPredictor, "on_train_epoch_start", start)
+
+    handler = signal.getsignal(signal.SIGINT)
+    config, runs = write_config(experiment), tmp_path / "runs" / "small"
+    try:
+        interrupt_in_epoch(2)
+        assert main(["fit", "--config", config]) == 130
+        last = str(runs / "version_0" / "checkpoints" / "last.ckpt")
+        wanted = f"graphpe: interrupted after epoch 1; resume with --ckpt_path {last}"
+        assert capsys.readouterr().err.splitlines()[-1] == wanted
+        # Nothing was trained: nothing is left, also where a resumed training has made steps before.
+        assert main(["fit", "--config", config, "--ckpt_path", last]) == 130
+        assert capsys.readouterr().err.splitlines()[-1] == wanted
+        interrupt_in_epoch(1)
+        assert main(["fit", "--config", config]) == 130
+        assert "interrupted before the first epoch ended" in capsys.readouterr().err
+        assert [run.name for run in runs.iterdir()] == ["version_0"]
+    finally:
+        signal.signal(signal.SIGINT, handler)  # Lightning ignores it after the first one
+
+
+def test_ctrl_c_before_the_training(
+    experiment: dict,
+    write_config: WriteConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphpe.cli.experiment.check_names", interrupt)
+    assert main(["fit", "--config", write_config(experiment)]) == 130
+    assert capsys.readouterr().err == "graphpe: interrupted\n"
 
 
 def test_callbacks_of_the_user_come_in_addition(
@@ -187,7 +252,8 @@ def test_callbacks_of_the_user_come_in_addition(
 
 def test_help_and_the_table_of_encodings(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
-    assert "graphpe fit --config experiments/quickstart.yaml" in capsys.readouterr().out
+    assert "graphpe fit --config experiments/quickstart.yaml" in (help_ := capsys.readouterr().out)
+    assert "last.ckpt  (resume)" in help_
     assert main(["encodings"]) == 0
     table = capsys.readouterr().out
     for wanted in (
@@ -210,4 +276,6 @@ def test_the_options_of_a_command_are_listed(
     assert exit_.value.code == 0
     text = capsys.readouterr().out
     assert text.startswith(f"usage: graphpe {command} --config FILE")
+    assert "'hpc'" not in text  # Lightning's keywords
+    assert f"checkpoints/{'last' if command == 'fit' else 'best'}.ckpt" in text
     assert "--model.lr" in text

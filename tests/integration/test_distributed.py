@@ -32,7 +32,9 @@ def test_two_processes_count_every_graph_once(
     single = ["--trainer.devices", "1", "--trainer.strategy", "auto", "--ckpt_path", checkpoint]
     assert main(["test", "--config", saved, *single]) == 0
 
-    together, alone = (_rows(runs / f"version_{i}" / "predictions.csv") for i in (0, 1))
+    together, alone = (
+        _rows(runs / folder / "predictions.csv") for folder in ("version_0", "test_0")
+    )
     assert len(together) == 113
     assert [row["graph"] for row in together] == [row["graph"] for row in alone]
     squares = []
@@ -41,6 +43,16 @@ def test_two_processes_count_every_graph_once(
         squares.append((float(other["prediction_0"]) - float(other["target_0"])) ** 2)
     wanted = (sum(squares) / 113) ** 0.5
     assert summary["test"] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_an_error_of_all_processes_is_said_once(
+    experiment: dict, write_config: Callable[..., str], graphpe_process: Callable
+) -> None:
+    experiment["trainer"] |= {"devices": 2, "strategy": "ddp"}
+    experiment["data"]["encodings"][0]["init_args"]["attr_name"] = "walks"
+    finished = graphpe_process("fit", "--config", write_config(experiment))
+    assert finished.returncode == 1
+    assert finished.stderr.count("LinearEncoder needs the field") == 1, finished.stderr
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

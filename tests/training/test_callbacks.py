@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,15 @@ def test_on_a_terminal_progress_is_one_bar(tmp_path: Path) -> None:
     assert "valid/rmse" in screen.getvalue()
 
 
+def test_on_a_narrow_terminal_the_times_are_whole(tmp_path: Path) -> None:
+    screen = io.StringIO()
+    _fit_with(Console(file=screen, force_terminal=True, width=60), tmp_path)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
+    assert re.search(
+        r"epoch 3/3 .*valid/rmse \d\.\d{4} \(best \d\.\d{4}\) \d:\d\d:\d\d \d:\d\d:\d\d", text
+    )
+
+
 def test_evaluations_have_a_bar_of_their_own(tmp_path: Path) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=120)
@@ -171,6 +181,8 @@ def test_evaluations_have_a_bar_of_their_own(tmp_path: Path) -> None:
 BASELINES = (
     Baseline(model="the same without encoding", mean=1.5, std=0.1, reference="experiments/results"),
     Baseline(model="GIN", mean=1.173, std=None, reference="Hu et al."),
+    Baseline(model="SPE", mean=0.0693, std=0.004, reference="Huang et al."),
+    Baseline(model="GSN", mean=0.797, std=0.0129, reference="Bouritsas et al."),
 )
 SUMMARY = RunSummary(
     name="quickstart",
@@ -184,6 +196,7 @@ SUMMARY = RunSummary(
     seed=0,
     folder="runs/quickstart/version_0",
     checkpoint="runs/quickstart/version_0/checkpoints/best.ckpt",
+    last_checkpoint="runs/quickstart/version_0/checkpoints/last.ckpt",
     predictions="runs/quickstart/version_0/predictions.csv",
     baselines=BASELINES,
 )
@@ -196,12 +209,15 @@ def test_the_summary_shows_the_result_beside_the_baselines_and_where_things_are(
     for wanted in (
         "0.9871",
         "1.500 ± 0.100",
-        "1.173",
+        " 1.173 ",
+        " 0.0693 ± 0.0040 ",
+        " 0.7970 ± 0.0129 ",
         "0.9000 (epoch 12)",
         "1,234,567",
         "0.3 s",
         "1 min 23 s",
         SUMMARY.checkpoint,
+        f"resume              {SUMMARY.last_checkpoint}",
         SUMMARY.predictions,
     ):
         assert wanted in text
