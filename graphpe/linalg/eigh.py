@@ -86,8 +86,7 @@ def canonical_signs(vectors: Tensor) -> Tensor:
     """
     if vectors.numel() == 0:
         return vectors
-    columns = vectors.mT.contiguous()  # [b, k, n]: a column in contiguous memory
-    least, greatest = torch.aminmax(columns, dim=-1)
+    least, greatest = vectors.amin(-2), vectors.amax(-2)
     sign = torch.where(greatest >= -least, 1.0, -1.0).to(vectors.dtype)
     # Where the greatest and the least entry are not tied, that is all.
     is_tied = torch.minimum(greatest, -least) >= torch.maximum(greatest, -least) * (
@@ -95,7 +94,7 @@ def canonical_signs(vectors: Tensor) -> Tensor:
     )
     is_tied &= greatest > 0  # zero columns stay zero
     if bool(is_tied.any()):
-        sign[is_tied] = _signs_of_tied(columns[is_tied])
+        sign[is_tied] = _signs_of_tied(vectors.mT[is_tied])
     return vectors * sign.unsqueeze(-2)
 
 

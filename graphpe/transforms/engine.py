@@ -102,12 +102,13 @@ def _affordable_workers(
 
 
 def _empty(field: Field, graphs: GraphBatch) -> Tensor:
+    """Room for all rows; `_store` fills every one of them, each graph in its thread."""
     rows = int(graphs.rows(field.level)[-1])
-    return torch.full((rows, field.width), field.padding, dtype=field.dtype, device=graphs.device)
+    return torch.empty((rows, field.width), dtype=field.dtype, device=graphs.device)
 
 
 def _store(out: Tensor, field: Field, result: Tensor, graphs: GraphBatch, numbers: Tensor) -> None:
-    """Write the values of some graphs to their rows; columns that they lack keep the padding."""
+    """Writes the values of some graphs to their rows, and the padding to the columns that they lack."""
     rows = graphs.rows(field.level)
     starts = rows[numbers]
     counts = rows[numbers + 1] - starts
@@ -121,7 +122,9 @@ def _store(out: Tensor, field: Field, result: Tensor, graphs: GraphBatch, number
     result = result.to(out.device, out.dtype).reshape(len(target), result.shape[-1])
     if not bool(torch.isfinite(result.sum())):  # one pass; the sum alone may overflow
         _check_finite(result, field, numbers, counts)
-    out[target.to(out.device), : result.shape[1]] = result
+    if (missing := field.width - result.shape[1]) > 0:
+        result = torch.nn.functional.pad(result, (0, missing), value=field.padding)
+    out[target.to(out.device)] = result
 
 
 def _check_finite(result: Tensor, field: Field, numbers: Tensor, counts: Tensor) -> None:
