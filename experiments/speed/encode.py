@@ -50,6 +50,7 @@ def main() -> None:
         "command": " ".join(["python", *sys.argv]),
         "date": datetime.date.today().isoformat(),
         "cores": available_cores(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         "torch_threads_of_pyg": torch.get_num_threads(),
         "processor": platform.processor() or platform.machine(),
         "python": platform.python_version(),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import platform
 import resource
 import sys
@@ -72,6 +73,7 @@ def main() -> None:
         "command": " ".join(["python", *sys.argv]),
         "date": datetime.date.today().isoformat(),
         "cores": available_cores(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         "threads": torch.get_num_threads(),
         "processor": platform.processor() or platform.machine(),
         "device": arguments.device,
