@@ -202,11 +202,15 @@ class GraphBatch:
         """``[B+1]`` offsets of the graphs in a pair-level field."""
         return offsets_of(self.num_nodes**2)
 
+    @cached_property
+    def graph_ptr(self) -> Tensor:
+        """``[B+1]`` offsets of the graphs in a graph-level field."""
+        return torch.arange(len(self) + 1)
+
     def rows(self, level: str) -> Tensor:
         """``[B+1]`` offsets of the graphs in a field of a level ("node", "edge", "pair" or "graph")."""
-        if level == "graph":
-            return torch.arange(len(self) + 1)
-        return {"node": self.ptr, "edge": self.edge_ptr, "pair": self.pair_ptr}[level]
+        pointers = {"node": "ptr", "edge": "edge_ptr", "pair": "pair_ptr", "graph": "graph_ptr"}
+        return getattr(self, pointers[level])
 
     # --- what kernels see ------------------------------------------------------------------------------------------
 

@@ -141,6 +141,14 @@ def test_what_a_block_shares_is_computed_once() -> None:
     assert block.eigenpairs("sym")[1] is block.eigenpairs("sym")[1]
 
 
+@pytest.mark.parametrize("level", ["node", "edge", "pair", "graph"])
+def test_offsets_are_computed_once(level: str) -> None:
+    """They are asked for graph by graph: made anew each time, a list would take quadratic time."""
+    graphs = GraphBatch.of(GRAPHS)
+    assert graphs.rows(level) is graphs.rows(level)
+    assert len(graphs.rows(level)) == len(GRAPHS) + 1
+
+
 def test_a_data_with_a_batch_vector_is_several_graphs() -> None:
     """B38: graphs that are told apart only by ``batch``."""
     batch = Batch.from_data_list(GRAPHS[3:8])
