@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +15,8 @@ from graphpe import linalg
 
 if TYPE_CHECKING:
     from graphpe.graphs import GraphBatch
+
+Value = TypeVar("Value")
 
 # A block needs its adjacency, an operator made of it, and the work space of a kernel.
 _STACKS_PER_BLOCK = 6
@@ -40,11 +43,29 @@ class Block:
         self.graphs = graphs
         self.numbers = numbers
         self.n = n
-        self._laplacians: dict[str, Tensor] = {}
-        self._eigenpairs: dict[str, tuple[Tensor, Tensor]] = {}
+        self._shared: dict[tuple[Any, ...], Any] = {}
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def shared(self, compute: Callable[..., Value], *arguments: Any) -> Value:
+        """``compute(self, *arguments)``, computed at the first call and then kept for all encodings of the block.
+
+        Args:
+            compute: A function of a module. Its result must not be changed by those who get it.
+            arguments: Hashable.
+        """
+        key = (compute, *arguments)
+        if key not in self._shared:
+            self._shared[key] = compute(self, *arguments)
+        return self._shared[key]
+
+    @cached_property
+    def edges(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The edges in the order of an edge-level field: which graph of the block, source and target, each ``[e]``."""
+        slot, column = self.graphs.edges_of(self.numbers)
+        source, target = self.graphs.edge_index[:, column]
+        return slot, source, target
 
     @cached_property
     def adjacency(self) -> Tensor:
@@ -73,6 +94,12 @@ class Block:
         difference = (self.adjacency - self.adjacency.mT).abs()
         return (difference > _ROUNDING * self.adjacency).flatten(1).any(dim=1)
 
+    @property
+    def directed_graph(self) -> str | None:
+        """How messages call the first directed graph, None if there is none."""
+        directed = self.numbers[self.is_directed.cpu()]
+        return f"graph {int(directed[0])}" if len(directed) else None
+
     @cached_property
     def undirected_adjacency(self) -> Tensor:
         """``[b, n, n]`` the adjacency, symmetrised where it is directed: A ∨ Aᵀ, or (A + Aᵀ)/2 with weights."""
@@ -87,21 +114,21 @@ class Block:
         """``[b, n]`` weighted (out-)degree."""
         return linalg.degree(self.adjacency)
 
-    def laplacian(self, normalization: str) -> Tensor:
+    def laplacian(self, normalization: linalg.Normalization) -> Tensor:
         """``[b, n, n]`` Laplacian of the undirected adjacency, computed once."""
-        if normalization not in self._laplacians:
-            self._laplacians[normalization] = linalg.laplacian(
-                self.undirected_adjacency, normalization
-            )
-        return self._laplacians[normalization]
+        return self.shared(_laplacian, normalization)
 
-    def eigenpairs(self, normalization: str) -> tuple[Tensor, Tensor]:
+    def eigenpairs(self, normalization: linalg.Normalization) -> tuple[Tensor, Tensor]:
         """``[b, n]`` ascending eigenvalues and ``[b, n, n]`` eigenvectors of `laplacian`, computed once."""
-        if normalization not in self._eigenpairs:
-            self._eigenpairs[normalization] = linalg.laplacian_eigenpairs(
-                self.undirected_adjacency, normalization
-            )
-        return self._eigenpairs[normalization]
+        return self.shared(_eigenpairs, normalization)
+
+
+def _laplacian(block: Block, normalization: linalg.Normalization) -> Tensor:
+    return linalg.laplacian(block.undirected_adjacency, normalization)
+
+
+def _eigenpairs(block: Block, normalization: linalg.Normalization) -> tuple[Tensor, Tensor]:
+    return linalg.laplacian_eigenpairs(block.undirected_adjacency, normalization)
 
 
 class LargeGraph:
@@ -144,6 +171,18 @@ class LargeGraph:
         """Whether the adjacency matrix differs from its transpose by more than rounding."""
         difference = abs(self.adjacency - self.adjacency.T)
         return (difference > _ROUNDING * self.adjacency).nnz > 0
+
+    @property
+    def directed_graph(self) -> str | None:
+        """How messages call the graph if it is directed, else None."""
+        return self.name if self.is_directed else None
+
+    @cached_property
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Source and target of the edges in the order of an edge-level field, each ``[e]``."""
+        _, column = self.graphs.edges_of(torch.tensor([self.number]))
+        source, target = self.graphs.edge_index[:, column].cpu().numpy()
+        return source, target
 
     @cached_property
     def undirected_adjacency(self) -> scipy.sparse.csr_array:

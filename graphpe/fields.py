@@ -33,9 +33,12 @@ class Field:
         symmetry: The freedom left in the columns: ``"sign"`` (±1 per column), ``"basis"`` (an orthogonal
             matrix per eigenspace; includes sign), ``"phase"`` (a unit complex number per column), or ``"none"``.
         padding: Value of the columns that a small graph does not fill.
+        categories: For integers that stand for categories, their number: the values are 0 to ``categories - 1``, and
+            an embedding table has so many rows. None for anything else.
 
     Raises:
-        ValueError: If the name would make PyG collate the tensor in another way than the level says.
+        ValueError: If the name would make PyG collate the tensor in another way than the level says, or categories
+            are not integers.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Field:
     dtype: torch.dtype = torch.float32
     symmetry: Symmetry = "none"
     padding: float = 0.0
+    categories: int | None = None
 
     def __post_init__(self) -> None:
         reserved = [part for part in _RESERVED_PARTS if part in self.name]
@@ -54,3 +58,8 @@ class Field:
             )
         if not self.name.isidentifier():
             raise ValueError(f"field name {self.name!r} is not a valid attribute name")
+        is_integer = not (self.dtype.is_floating_point or self.dtype.is_complex)
+        if self.categories is not None and not is_integer:
+            raise ValueError(
+                f"field {self.name!r} has {self.categories} categories but dtype {self.dtype}; categories are integers"
+            )

@@ -6,7 +6,7 @@ One graph, a PyG ``Batch``, a list of graphs and a whole collated dataset are th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import torch
@@ -214,12 +214,18 @@ class GraphBatch:
 
     # --- what kernels see ------------------------------------------------------------------------------------------
 
-    def blocks(self, dense_limit: int, memory_budget: int) -> Iterator[Block]:
+    def blocks(
+        self,
+        dense_limit: int,
+        memory_budget: int,
+        bytes_per_graph: Callable[[int], int] = dense_bytes,
+    ) -> Iterator[Block]:
         """Dense stacks of equal-size graphs with at most ``dense_limit`` nodes.
 
         Args:
             dense_limit: Largest number of nodes of a graph that is handled densely.
-            memory_budget: Bytes that the float64 matrices of one block, work space included, may take.
+            memory_budget: Bytes that one block, work space included, may take.
+            bytes_per_graph: What a graph of n nodes takes of them.
 
         Raises:
             ValueError: If one graph alone is over the budget.
@@ -230,13 +236,13 @@ class GraphBatch:
         for n, count in zip(sizes.tolist(), counts.tolist(), strict=True):
             if n > dense_limit:
                 return
-            bytes_per_graph = dense_bytes(n)
-            if bytes_per_graph > memory_budget:
+            needed = bytes_per_graph(n)
+            if needed > memory_budget:
                 raise ValueError(
-                    f"graph {int(order[start])} has {n:,} nodes and needs {_mib(bytes_per_graph)} as a dense matrix, "
+                    f"graph {int(order[start])} has {n:,} nodes and needs {_mib(needed)} as a dense matrix, "
                     f"over the memory budget of {_mib(memory_budget)}; raise memory_budget or lower dense_limit"
                 )
-            for chunk in order[start : start + count].split(memory_budget // bytes_per_graph):
+            for chunk in order[start : start + count].split(memory_budget // needed):
                 yield Block(self, chunk, n)
             start += count
 

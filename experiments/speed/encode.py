@@ -33,7 +33,7 @@ from torch_geometric.data import Data, InMemoryDataset
 import graphpe
 from graphpe.precompute.encode import available_cores
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE, Encoding
-from graphpe.transforms.engine import DEFAULT_MEMORY_BUDGET
+from graphpe.transforms.core.engine import DEFAULT_MEMORY_BUDGET
 
 
 def main() -> None:

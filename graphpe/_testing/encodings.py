@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from graphpe.blocks import dense_bytes
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE, Encoding
-from graphpe.transforms.engine import compute_fields
+from graphpe.transforms.core.engine import bytes_of_graph, compute_fields
 
 
 def check_encoding(encoding: Encoding) -> None:
@@ -91,7 +90,10 @@ def _check_batches(encoding: Encoding, graphs: dict[str, Data]) -> None:
     batch = GraphBatch.of(list(graphs.values()))
     reference = compute_fields(batch, [encoding])
     dense = [d.num_nodes for d in graphs.values() if d.num_nodes <= encoding.dense_limit]
-    for options in ({"memory_budget": dense_bytes(max(dense))}, {"workers": 2}):
+    for options in (
+        {"memory_budget": bytes_of_graph([encoding], max(dense))},
+        {"workers": 2},
+    ):
         values = compute_fields(batch, [encoding], **options)
         for field, got, wanted in zip(encoding.fields(), values[0], reference[0], strict=True):
             assert torch.equal(got, wanted), f"{field.name} depends on {options}"

@@ -19,8 +19,8 @@ from graphpe.fields import Field
 from graphpe.precompute import encode
 from graphpe.tasks import Features
 from graphpe.transforms import Encoding
-from graphpe.transforms.attach import written_fields
-from graphpe.transforms.base import checked_encodings
+from graphpe.transforms.core.attach import written_fields
+from graphpe.transforms.core.base import checked_encodings
 
 _PARTS = ("train", "valid", "test")
 

@@ -10,8 +10,8 @@ from graphpe.linalg.laplacian import (
     transition_matrix,
     without_self_loops,
 )
-from graphpe.linalg.sparse_eigh import ConvergenceError, smallest_laplacian_eigenpairs
-from graphpe.linalg.sparse_walks import sparse_return_probabilities
+from graphpe.linalg.large.eigenpairs import ConvergenceError, smallest_laplacian_eigenpairs
+from graphpe.linalg.large.return_probabilities import sparse_return_probabilities
 from graphpe.linalg.walks import return_probabilities
 
 __all__ = [

@@ -15,9 +15,9 @@ from graphpe.checks import require_positive_integer
 from graphpe.graphs import GraphBatch
 from graphpe.precompute.encoded import EncodedDataset, EncodedList, attach_rows, attach_to_storage
 from graphpe.transforms import Encoding
-from graphpe.transforms.attach import Values, check_concatenation, written_fields
-from graphpe.transforms.base import checked_encodings
-from graphpe.transforms.engine import DEFAULT_MEMORY_BUDGET, compute_fields
+from graphpe.transforms.core.attach import Values, check_concatenation, written_fields
+from graphpe.transforms.core.base import checked_encodings
+from graphpe.transforms.core.engine import compute_fields
 
 AnyDataset = TypeVar("AnyDataset", bound=Any)
 
@@ -26,7 +26,7 @@ def encode(
     dataset: AnyDataset,
     encodings: Sequence[Encoding] | Encoding,
     *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    memory_budget: int | None = None,
     workers: int | None = None,
     progress: bool = True,
 ) -> AnyDataset:
@@ -39,7 +39,8 @@ def encode(
         dataset: A PyG or OGB dataset, or a list of ``Data``. Encodings describe the graphs as stored: a
             ``dataset.transform`` still runs on each access, after the encodings.
         encodings: What to compute. Encodings given together share their eigendecompositions.
-        memory_budget: Bytes for the dense matrices of the graphs that are worked on at the same time. (The sparse
+        memory_budget: Bytes for the graphs that are worked on at the same time; None: 64 MiB, or what the largest
+            graph up to ``dense_limit`` takes. (The sparse
             eigensolver of graphs over ``dense_limit`` has a limit of its own, 1 GiB.)
         workers: Number of threads; None takes all cores that this process may use.
         progress: Show a progress bar on stderr, if that is a terminal.
@@ -58,7 +59,8 @@ def encode(
     single = isinstance(encodings, Encoding)
     encodings = [encodings] if single else checked_encodings(encodings)
     fields = written_fields(encodings)
-    require_positive_integer("memory_budget", memory_budget)
+    if memory_budget is not None:
+        require_positive_integer("memory_budget", memory_budget)
     if workers is not None:
         require_positive_integer("workers", workers)
 
@@ -93,7 +95,7 @@ def encode(
 def _encode_list(
     data_list: Sequence[Data],
     encodings: list[Encoding],
-    memory_budget: int,
+    memory_budget: int | None,
     workers: int | None,
     progress: bool,
 ) -> tuple[Values, GraphBatch]:
@@ -106,7 +108,7 @@ def _encode_list(
 def _compute(
     graphs: GraphBatch,
     encodings: list[Encoding],
-    memory_budget: int,
+    memory_budget: int | None,
     workers: int | None,
     progress: bool,
 ) -> Values:

@@ -14,7 +14,7 @@ from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.ragged import offsets_of, ragged_arange
 from graphpe.transforms import Encoding
-from graphpe.transforms.attach import Values, join_to_x, named_values
+from graphpe.transforms.core.attach import Values, join_to_x, named_values
 
 
 def attach_to_storage(

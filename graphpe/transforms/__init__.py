@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from graphpe.transforms.base import Encoding
-from graphpe.transforms.laplacian import AddLaplacianEigenvectorPE
-from graphpe.transforms.random_walk import AddRandomWalkPE
+from graphpe.transforms.core.base import Encoding
+from graphpe.transforms.core.undirected import UndirectedEncoding
+from graphpe.transforms.spectral import AddLaplacianEigenvectorPE
+from graphpe.transforms.walks import AddRandomWalkPE
 
-__all__ = ["AddLaplacianEigenvectorPE", "AddRandomWalkPE", "Encoding", "all_encodings"]
+_ENCODINGS = (AddLaplacianEigenvectorPE, AddRandomWalkPE)
+
+__all__ = [
+    "AddLaplacianEigenvectorPE",
+    "AddRandomWalkPE",
+    "Encoding",
+    "UndirectedEncoding",
+    "all_encodings",
+]
 
 
 def all_encodings() -> list[type[Encoding]]:
-    """Every encoding class of graphpe, by name."""
-    return [AddLaplacianEigenvectorPE, AddRandomWalkPE]
+    """Every encoding class of graphpe, by family."""
+    return list(_ENCODINGS)

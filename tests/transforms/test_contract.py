@@ -178,7 +178,7 @@ def test_a_dense_only_encoding_says_what_a_large_graph_would_take() -> None:
     from graph_zoo import graph
 
     with pytest.raises(
-        ValueError, match=r"graph 0 has 9,000 nodes and _Toy has only a dense form, .* 0.6 GiB"
+        ValueError, match=r"graph 0 has 9,000 nodes and _Toy has only a dense form, .* 3.6 GiB"
     ):
         _Toy()(graph(9000))
 

@@ -6,16 +6,16 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from graphpe.linalg.block_krylov import dominant_vectors, working_columns
-from graphpe.linalg.components import Components, SparseMatrix
 from graphpe.linalg.eigh import eigh
 from graphpe.linalg.laplacian import Normalization, check_normalization, laplacian
-from graphpe.linalg.laplacian_solvers import (
+from graphpe.linalg.large.block_krylov import dominant_vectors, working_columns
+from graphpe.linalg.large.components import Components, SparseMatrix
+from graphpe.linalg.large.laplacian_solvers import (
     ConjugateGradients,
     GroundedFactor,
     is_cheap_to_factor,
 )
-from graphpe.linalg.spectral_operators import LowPassFilter, PseudoInverse, SpectralOperator
+from graphpe.linalg.large.spectral_operators import LowPassFilter, PseudoInverse, SpectralOperator
 
 _STACK_ENTRIES = 2**22  # of a dense stack of small components
 _DENSE_COPIES = 6  # matrices of its size that a dense decomposition needs

@@ -12,7 +12,8 @@ from graphpe import linalg
 from graphpe.blocks import Block, LargeGraph
 from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
-from graphpe.transforms.base import Encoding, warn_directed
+from graphpe.transforms.core.base import Encoding
+from graphpe.transforms.core.undirected import warn_directed
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,14 +91,10 @@ class AddLaplacianEigenvectorPE(Encoding):
         )
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
-        if bool(block.is_directed.any()):
-            self._meet_directed(f"graph {int(block.numbers[block.is_directed.cpu()][0])}")
         values, vectors = block.eigenpairs(self.normalization)
         return self._select(values, vectors)
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
-        if graph.is_directed:
-            self._meet_directed(graph.name)
         values, vectors = linalg.smallest_laplacian_eigenpairs(
             graph.undirected_adjacency,
             self.k + self._dropped,
@@ -118,10 +115,13 @@ class AddLaplacianEigenvectorPE(Encoding):
         count = torch.full((len(values), 1), values.shape[1])
         return linalg.canonical_signs(vectors), values, count
 
-    def _meet_directed(self, name: str) -> None:
+    def check(self, part: Block | LargeGraph) -> None:
+        name = part.directed_graph
+        if name is None:
+            return
         if self.is_undirected:
             raise ValueError(
                 f"{name} is directed, but AddLaplacianEigenvectorPE was promised undirected graphs; "
                 "apply ToUndirected() first, or set is_undirected=False to symmetrise"
             )
-        warn_directed(self, "directions are lost: set is_undirected=True to make this an error")
+        warn_directed(self, "set is_undirected=True to refuse them")

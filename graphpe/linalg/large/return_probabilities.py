@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from graphpe.linalg.components import Components, SparseMatrix
+from graphpe.linalg.large.components import Components, SparseMatrix
 from graphpe.linalg.walks import diagonals_of_powers
 
 _DENSE_LIMIT = 256  # components with at most so many nodes are dense

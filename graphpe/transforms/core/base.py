@@ -7,7 +7,6 @@ be given in a YAML file.
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -17,12 +16,12 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 
-from graphpe.blocks import Block, LargeGraph, dense_bytes
+from graphpe.blocks import Block, LargeGraph
 from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
-from graphpe.transforms.attach import attach, check_concatenation
-from graphpe.transforms.engine import DEFAULT_MEMORY_BUDGET, compute_fields
+from graphpe.transforms.core.attach import attach, check_concatenation
+from graphpe.transforms.core.engine import bytes_of_graph, compute_fields
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +52,10 @@ class Encoding(BaseTransform):
     cost: ClassVar[str]
     paper: ClassVar[str]
 
+    # For an encoding that has only a dense form: what to take for a large graph, as in
+    # "take AddLandmarkDistancePE instead, or ".
+    sparse_alternative: ClassVar[str] = ""
+
     def __post_init__(self) -> None:
         if isinstance(self.dtype, torch.dtype):  # accepted as well: what a PyTorch user writes
             object.__setattr__(self, "dtype", str(self.dtype).removeprefix("torch."))
@@ -71,6 +74,12 @@ class Encoding(BaseTransform):
                     f"{type(self).__name__} would write two fields called {name!r}; give each a name of its own"
                 )
 
+        if self.attr_name is None and self.fields()[0].level != "node":
+            raise ValueError(
+                f"attr_name is None, but {type(self).__name__} describes {self.fields()[0].level}s, which cannot be "
+                "concatenated to x; give it a name"
+            )
+
     # --- what a subclass gives -------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -88,10 +97,32 @@ class Encoding(BaseTransform):
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         """The values of `fields` for one sparse graph, shaped as for a block of one."""
+        needed = bytes_of_graph([self], graph.n)
         raise ValueError(
-            f"{graph.name} has {graph.n:,} nodes and {type(self).__name__} has only a dense form, which takes "
-            f"{8 * graph.n**2 / 2**30:,.1f} GiB per matrix; raise dense_limit (now {self.dense_limit}) to do it anyway"
+            f"{graph.name} has {graph.n:,} nodes and {type(self).__name__} has only a dense form, which would take "
+            f"{needed / 2**30:,.1f} GiB; {self.sparse_alternative}raise dense_limit (now {self.dense_limit}) to do it "
+            "anyway"
         )
+
+    def check(self, part: Block | LargeGraph) -> None:
+        """Looks at graphs before they are encoded; raises or warns where the encoding is not meant for them."""
+
+    def workspace(self, n: int) -> int:
+        """Float64 numbers that `encode_block` holds at once for a graph of n nodes.
+
+        Counts what is beyond the adjacency and the few n x n matrices that any kernel needs; here the results, twice.
+        A subclass that needs more adds it.
+        """
+        rows = {"node": n, "pair": n * n, "graph": 1, "edge": 0}
+        return 2 * sum(rows[field.level] * field.width for field in self.fields())
+
+    @property
+    def is_equivariant(self) -> bool:
+        """Whether renumbering the nodes just renumbers the values (up to the symmetry of the fields).
+
+        Not so where values depend on the order in which nodes are given, or are drawn at random for each node.
+        """
+        return True
 
     # --- what every encoding has -----------------------------------------------------------------------------------
 
@@ -117,10 +148,7 @@ class Encoding(BaseTransform):
             )
         graphs = GraphBatch.of(data)
         check_concatenation([self], data)
-        # One graph up to dense_limit is always within the budget: the caller chose that limit.
-        dense = graphs.num_nodes[graphs.num_nodes <= self.dense_limit]
-        needed = dense_bytes(int(dense.max())) if len(dense) else 0
-        values = compute_fields(graphs, [self], memory_budget=max(DEFAULT_MEMORY_BUDGET, needed))
+        values = compute_fields(graphs, [self])
         attach(data, [self], values, graphs)
         return data
 
@@ -141,12 +169,3 @@ def checked_encodings(encodings: object) -> list[Encoding]:
 
 def _kind(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
-
-
-def warn_directed(encoding: Encoding, alternative: str) -> None:
-    """Say that directed graphs are symmetrised; Python shows the same warning once."""
-    warnings.warn(
-        f"{type(encoding).__name__}: some graphs are directed and were symmetrised; {alternative}",
-        UserWarning,
-        stacklevel=2,
-    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphpe.linalg import block_krylov
-from graphpe.linalg.block_krylov import dominant_vectors
+from graphpe.linalg.large import block_krylov
+from graphpe.linalg.large.block_krylov import dominant_vectors
 
 
 class Diagonal:

@@ -13,7 +13,7 @@ from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 
 if TYPE_CHECKING:
-    from graphpe.transforms.base import Encoding
+    from graphpe.transforms.core.base import Encoding
 
 # The values of all encodings, as `compute_fields` gives them.
 Values = Sequence[tuple[Tensor, ...]]

@@ -10,7 +10,7 @@ from adjacency_zoo import random_adjacency
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphpe.linalg.components import Components
+from graphpe.linalg.large.components import Components
 
 
 def reassembled(components: Components, limit: int, entries: int) -> np.ndarray:

@@ -17,13 +17,12 @@ from scipy.sparse import csgraph
 
 from graphpe.linalg import (
     ConvergenceError,
-    block_krylov,
     laplacian_eigenpairs,
     smallest_laplacian_eigenpairs,
-    sparse_eigh,
 )
-from graphpe.linalg.laplacian_solvers import ConjugateGradients, GroundedFactor
-from graphpe.linalg.spectral_operators import LowPassFilter
+from graphpe.linalg.large import block_krylov, eigenpairs
+from graphpe.linalg.large.laplacian_solvers import ConjugateGradients, GroundedFactor
+from graphpe.linalg.large.spectral_operators import LowPassFilter
 
 NORMALIZATIONS = ("none", "sym", "rw")
 
@@ -209,14 +208,14 @@ def test_weights_over_eight_orders_of_magnitude():
 )
 def test_choice_of_operator(adjacency, normalization, expected, monkeypatch):
     chosen = []
-    true_choice = sparse_eigh._choose
+    true_choice = eigenpairs._choose
 
     def choose(*arguments):
         chosen.append(true_choice(*arguments))
         return chosen[-1]
 
-    monkeypatch.setattr(sparse_eigh, "_choose", choose)
-    monkeypatch.setattr(sparse_eigh, "dominant_vectors", lambda *_: pytest.skip("chosen"))
+    monkeypatch.setattr(eigenpairs, "_choose", choose)
+    monkeypatch.setattr(eigenpairs, "dominant_vectors", lambda *_: pytest.skip("chosen"))
     with pytest.raises(pytest.skip.Exception):
         smallest_laplacian_eigenpairs(adjacency, 3, normalization)
     operator_ = chosen[0]
@@ -356,7 +355,7 @@ class TestErrors:
 
     def test_wrong_vectors_are_not_returned(self, monkeypatch):
         outcome = block_krylov.Outcome(np.eye(2500)[:, :8], True, 3, 0.0)
-        monkeypatch.setattr(sparse_eigh, "dominant_vectors", lambda *_: outcome)
+        monkeypatch.setattr(eigenpairs, "dominant_vectors", lambda *_: outcome)
         with pytest.raises(ConvergenceError, match="relative residual"):
             smallest_laplacian_eigenpairs(grid(50, 50), 9)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from graphpe.linalg.laplacian_solvers import ConjugateGradients, GroundedFactor
-from graphpe.linalg.spectral_operators import LowPassFilter, PseudoInverse
+from graphpe.linalg.large.laplacian_solvers import ConjugateGradients, GroundedFactor
+from graphpe.linalg.large.spectral_operators import LowPassFilter, PseudoInverse
 
 
 def graph_matrices(graph, normalized):

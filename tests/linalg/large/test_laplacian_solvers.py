@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from graphpe.linalg.laplacian_solvers import (
+from graphpe.linalg.large.laplacian_solvers import (
     ConjugateGradients,
     GroundedFactor,
     is_cheap_to_factor,

@@ -13,7 +13,7 @@ from graphpe import linalg
 from graphpe.blocks import Block, LargeGraph
 from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
-from graphpe.transforms.base import Encoding
+from graphpe.transforms.core.base import Encoding
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,10 +15,10 @@ from graphpe.blocks import Block, LargeGraph, dense_bytes
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.ragged import ragged_arange
-from graphpe.transforms.threads import single_threaded_blas, single_threaded_torch
+from graphpe.transforms.core.threads import single_threaded_blas, single_threaded_torch
 
 if TYPE_CHECKING:
-    from graphpe.transforms.base import Encoding
+    from graphpe.transforms.core.base import Encoding
 
 DEFAULT_MEMORY_BUDGET = 64 * 2**20
 
@@ -27,7 +27,7 @@ def compute_fields(
     graphs: GraphBatch,
     encodings: Sequence[Encoding],
     *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    memory_budget: int | None = None,
     workers: int = 1,
     advance: Callable[[int], object] = lambda graphs_done: None,
 ) -> list[tuple[Tensor, ...]]:
@@ -39,7 +39,8 @@ def compute_fields(
     Args:
         graphs: The graphs.
         encodings: The encodings; what they share (an eigendecomposition, say) is computed once per block.
-        memory_budget: Bytes for the dense matrices of all blocks that are worked on at the same time.
+        memory_budget: Bytes for all blocks that are worked on at the same time. None: 64 MiB, or what the largest
+            dense graph takes alone.
         workers: Number of threads.
         advance: Called with the number of graphs each time that some are done.
 
@@ -57,6 +58,7 @@ def compute_fields(
 
         def encode(number: int, part: Block | LargeGraph, numbers: Tensor) -> None:
             encoding = encodings[number]
+            encoding.check(part)
             results = (
                 encoding.encode_block(part)
                 if isinstance(part, Block)
@@ -71,11 +73,14 @@ def compute_fields(
             return len(block)
 
         for dense_limit, group in _by_dense_limit(encodings).items():
-            threads = _affordable_workers(graphs, dense_limit, memory_budget, workers)
-            blocks = graphs.blocks(dense_limit, memory_budget // threads)
+            bytes_per_graph = partial(bytes_of_graph, [encodings[number] for number in group])
+            most = bytes_per_graph(_largest_dense(graphs, dense_limit))
+            budget = memory_budget or max(DEFAULT_MEMORY_BUDGET, most)
+            threads = max(1, min(workers, budget // most))  # each can hold the largest graph
+            blocks = graphs.blocks(dense_limit, budget // threads, bytes_per_graph)
             for done in _map(partial(encode_block, group=group), blocks, threads):
                 advance(done)
-            large = graphs.large(dense_limit, memory_budget)
+            large = graphs.large(dense_limit, budget)
             with single_threaded_blas() if large else nullcontext():
                 for graph in large:
                     for number in group:
@@ -92,13 +97,14 @@ def _by_dense_limit(encodings: Sequence[Encoding]) -> dict[int, list[int]]:
     return groups
 
 
-def _affordable_workers(
-    graphs: GraphBatch, dense_limit: int, memory_budget: int, workers: int
-) -> int:
-    """As many workers as can each hold the largest dense graph within the budget, at least one."""
+def bytes_of_graph(encodings: Sequence[Encoding], n: int) -> int:
+    """Bytes that a dense graph of n nodes takes in a block, with what encodings keep and need for it."""
+    return dense_bytes(n) + 8 * sum(encoding.workspace(n) for encoding in encodings)
+
+
+def _largest_dense(graphs: GraphBatch, dense_limit: int) -> int:
     dense = graphs.num_nodes[graphs.num_nodes <= dense_limit]
-    largest = int(dense.max()) if len(dense) else 0
-    return max(1, min(workers, memory_budget // dense_bytes(largest)))
+    return int(dense.max()) if len(dense) else 0
 
 
 def _empty(field: Field, graphs: GraphBatch) -> Tensor:

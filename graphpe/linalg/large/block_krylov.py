@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphpe.linalg.spectral_operators import SpectralOperator
+from graphpe.linalg.large.spectral_operators import SpectralOperator
 
 _BLOCK = 4  # columns the operator is applied to at a time
 _BUFFER = 60  # basis vectors beyond the wanted ones

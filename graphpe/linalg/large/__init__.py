@@ -1,0 +1,1 @@
+"""Algorithms for one large sparse graph: eigenpairs, walks, components."""

@@ -1,0 +1,5 @@
+"""Encodings from distances."""
+
+from __future__ import annotations
+
+__all__ = []

@@ -1,0 +1,5 @@
+"""Encodings from the 1-Hodge Laplacian."""
+
+from __future__ import annotations
+
+__all__ = []

@@ -1,0 +1,5 @@
+"""Encodings from random node features."""
+
+from __future__ import annotations
+
+__all__ = []

@@ -1,0 +1,5 @@
+"""Encodings of sequences carried to graphs."""
+
+from __future__ import annotations
+
+__all__ = []

@@ -1,0 +1,5 @@
+"""Structural encodings: degrees, cycles, homomorphisms, colours."""
+
+from __future__ import annotations
+
+__all__ = []
