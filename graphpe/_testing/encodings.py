@@ -44,7 +44,7 @@ def check_encoding(encoding: Encoding) -> None:
     _check_renumbering(encoding)
     _check_dtypes(encoding, graphs)
     _check_concatenation(encoding)
-    if type(encoding).encode_large is not Encoding.encode_large:
+    if encoding.has_sparse_form:
         sparse = dataclasses.replace(encoding, dense_limit=3)
         for name, data in graphs.items():
             _check_fields(sparse, name, data)

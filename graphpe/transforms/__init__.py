@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphpe.transforms.core.base import Encoding
+from graphpe.transforms.core.to import To
 from graphpe.transforms.core.undirected import UndirectedEncoding
 from graphpe.transforms.spectral import AddLaplacianEigenvectorPE
 from graphpe.transforms.walks import AddRandomWalkPE
@@ -13,6 +14,7 @@ __all__ = [
     "AddLaplacianEigenvectorPE",
     "AddRandomWalkPE",
     "Encoding",
+    "To",
     "UndirectedEncoding",
     "all_encodings",
 ]

@@ -117,6 +117,11 @@ class Encoding(BaseTransform):
         return 2 * sum(rows[field.level] * field.width for field in self.fields())
 
     @property
+    def has_sparse_form(self) -> bool:
+        """Whether graphs over ``dense_limit`` can be encoded."""
+        return type(self).encode_large is not Encoding.encode_large
+
+    @property
     def is_equivariant(self) -> bool:
         """Whether renumbering the nodes just renumbers the values (up to the symmetry of the fields).
 
@@ -157,15 +162,16 @@ def checked_encodings(encodings: object) -> list[Encoding]:
     """A list of encodings as a list; a TypeError for anything else."""
     if not isinstance(encodings, list | tuple):
         raise TypeError(
-            f"encodings is {_kind(encodings)}; it must be a list, [AddRandomWalkPE(16)] say"
+            f"encodings is {kind_of(encodings)}; it must be a list, [AddRandomWalkPE(16)] say"
         )
     for number, encoding in enumerate(encodings):
         if not isinstance(encoding, Encoding):
             raise TypeError(
-                f"encodings[{number}] is {_kind(encoding)}; it must be an encoding such as AddRandomWalkPE(16)"
+                f"encodings[{number}] is {kind_of(encoding)}; it must be an encoding such as AddRandomWalkPE(16)"
             )
     return list(encodings)
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """How messages call a value of the wrong type."""
     return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
