@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from torch_geometric.data import Batch, Data, Dataset, InMemoryDataset
+from torch_geometric.data import Batch, Data, Dataset, HeteroData, InMemoryDataset
 
 from graphpe.checks import require_positive_integer
 from graphpe.graphs import GraphBatch
+from graphpe.precompute import hetero
 from graphpe.precompute.encoded import EncodedDataset, EncodedList, attach_rows, attach_to_storage
 from graphpe.transforms import Encoding
 from graphpe.transforms.core.attach import Values, check_concatenation, written_fields
@@ -36,12 +37,13 @@ def encode(
     Values are the same to the bit as those of the encoding used as a transform on one graph.
 
     Args:
-        dataset: A PyG or OGB dataset, or a list of ``Data``. Encodings describe the graphs as stored: a
-            ``dataset.transform`` still runs on each access, after the encodings.
-        encodings: What to compute. Encodings given together share their eigendecompositions.
+        dataset: A PyG or OGB dataset, or a list of ``Data``, or of ``HeteroData`` with the same types. Encodings
+            describe the graphs as stored: a ``dataset.transform`` still runs on each access, after the encodings.
+        encodings: What to compute. Encodings given together share what they have in common: operators,
+            eigendecompositions, distances.
         memory_budget: Bytes for the graphs that are worked on at the same time; None: 64 MiB, or what the largest
-            graph up to ``dense_limit`` takes. (The sparse
-            eigensolver of graphs over ``dense_limit`` has a limit of its own, 1 GiB.)
+            graph up to ``dense_limit`` takes. (The sparse eigensolver of graphs over ``dense_limit`` has a limit of
+            its own, 1 GiB.)
         workers: Number of threads; None takes all cores that this process may use.
         progress: Show a progress bar on stderr, if that is a terminal.
 
@@ -69,19 +71,35 @@ def encode(
         raise TypeError(
             f"encode takes a dataset or a list, got {what}; call the encoding on it: encoding(data)"
         )
+
+    def compute(graphs: GraphBatch) -> Values:
+        return _compute(graphs, encodings, memory_budget, workers, progress)
+
+    if isinstance(dataset, InMemoryDataset) and isinstance(dataset._data, HeteroData):
+        _note_transform(dataset)
+        stored = [dataset.get(number) for number in dataset.indices()]
+        return hetero.dataset_of(dataset, _encode_hetero(stored, encodings, compute), fields)
     if isinstance(dataset, InMemoryDataset):
         _note_transform(dataset)
         graphs = GraphBatch.of(dataset)
         check_concatenation(encodings, dataset._data)
-        values = _compute(graphs, encodings, memory_budget, workers, progress)
+        values = compute(graphs)
         return attach_to_storage(dataset, encodings, values, graphs, fields)
     if isinstance(dataset, Dataset):
         _note_transform(dataset)
         stored = [dataset.get(number) for number in dataset.indices()]
-        values, graphs = _encode_list(stored, encodings, memory_budget, workers, progress)
+        if hetero.is_hetero(stored):
+            raise TypeError(
+                f"{type(dataset).__name__} holds HeteroData outside of memory, which encode cannot wrap; encode "
+                "list(dataset), or give the encoding as its pre_transform"
+            )
+        values, graphs = _encode_list(stored, encodings, compute)
         return EncodedDataset(dataset, encodings, values, graphs, fields)
+    if isinstance(dataset, list | tuple) and hetero.is_hetero(dataset):
+        encoded = _encode_hetero(dataset, encodings, compute)
+        return EncodedList(encoded, {**getattr(dataset, "fields", {}), **fields})
     if isinstance(dataset, list | tuple):
-        values, graphs = _encode_list(dataset, encodings, memory_budget, workers, progress)
+        values, graphs = _encode_list(dataset, encodings, compute)
         graphs_with_fields = (
             attach_rows(data, number, encodings, values, graphs)
             for number, data in enumerate(dataset)
@@ -95,14 +113,22 @@ def encode(
 def _encode_list(
     data_list: Sequence[Data],
     encodings: list[Encoding],
-    memory_budget: int | None,
-    workers: int | None,
-    progress: bool,
+    compute: Callable[[GraphBatch], Values],
 ) -> tuple[Values, GraphBatch]:
     graphs = GraphBatch.from_list(data_list)
     for number, data in enumerate(data_list):
         check_concatenation(encodings, data, number)
-    return _compute(graphs, encodings, memory_budget, workers, progress), graphs
+    return compute(graphs), graphs
+
+
+def _encode_hetero(
+    graphs: Sequence[HeteroData],
+    encodings: list[Encoding],
+    compute: Callable[[GraphBatch], Values],
+) -> list[HeteroData]:
+    homogenised = hetero.homogenise_all(graphs, encodings)
+    values = compute(homogenised.graphs)
+    return list(hetero.with_fields(graphs, encodings, values, homogenised))
 
 
 def _compute(

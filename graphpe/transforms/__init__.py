@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphpe.transforms.core.base import Encoding
+from graphpe.transforms.core.per_edge_type import PerEdgeType
 from graphpe.transforms.core.to import To
 from graphpe.transforms.core.undirected import UndirectedEncoding
 from graphpe.transforms.spectral import AddLaplacianEigenvectorPE
@@ -14,6 +15,7 @@ __all__ = [
     "AddLaplacianEigenvectorPE",
     "AddRandomWalkPE",
     "Encoding",
+    "PerEdgeType",
     "To",
     "UndirectedEncoding",
     "all_encodings",

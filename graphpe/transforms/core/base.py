@@ -22,6 +22,11 @@ from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.transforms.core.attach import attach, check_concatenation
 from graphpe.transforms.core.engine import bytes_of_graph, compute_fields
+from graphpe.transforms.core.hetero import (
+    attach_hetero,
+    check_hetero_concatenation,
+    homogenise,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,7 +34,8 @@ class Encoding(BaseTransform):
     """A positional or structural encoding as a PyG transform.
 
     Works on a ``Data``, on a ``Batch`` (each graph on its own) and, through `graphpe.encode`, on a whole dataset, with
-    the same values to the bit. The result is on the device of the graph.
+    the same values to the bit. The result is on the device of the graph. A ``HeteroData`` is encoded as one graph of
+    all its nodes and edges; `PerEdgeType` takes its edge types one by one.
 
     A subclass declares `fields` and implements `encode_block`, and `encode_large` where a sparse form makes sense. It
     has an ``attr_name``: the name of its first field, or None to concatenate that field to ``x``.
@@ -145,12 +151,17 @@ class Encoding(BaseTransform):
         ]
         return f"{type(self).__name__}({', '.join(settings)})"
 
-    def forward(self, data: Data) -> Data:
+    def forward(self, data: Data | HeteroData) -> Data | HeteroData:
         if not isinstance(data, Data | HeteroData):
             raise TypeError(
                 f"{type(self).__name__} encodes one Data or Batch, got a {type(data).__name__}; "
                 "for a dataset or a list use graphpe.encode"
             )
+        if isinstance(data, HeteroData):
+            check_hetero_concatenation([self], data)
+            homogenised = homogenise(data)
+            attach_hetero(data, [self], compute_fields(homogenised.graphs, [self]), homogenised)
+            return data
         graphs = GraphBatch.of(data)
         check_concatenation([self], data)
         values = compute_fields(graphs, [self])
