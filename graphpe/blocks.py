@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from graphpe import linalg
+from graphpe.linalg.spectra.connected_components import component_labels_of_edges
+from graphpe.linalg.spectra.eigh import random_walk_vectors
 
 if TYPE_CHECKING:
     from graphpe.graphs import GraphBatch
@@ -63,20 +65,23 @@ class Block:
     @cached_property
     def edges(self) -> tuple[Tensor, Tensor, Tensor]:
         """The edges in the order of an edge-level field: which graph of the block, source and target, each ``[e]``."""
-        slot, column = self.graphs.edges_of(self.numbers)
+        slot, column = self._edge_columns
         source, target = self.graphs.edge_index[:, column]
         return slot, source, target
 
     @cached_property
+    def _edge_columns(self) -> tuple[Tensor, Tensor]:
+        return self.graphs.edges_of(self.numbers)
+
+    @cached_property
     def adjacency(self) -> Tensor:
         """``[b, n, n]`` weights of the edges u→v at ``[u, v]``; parallel edges add up."""
-        slot, column = self.graphs.edges_of(self.numbers)
-        source, target = self.graphs.edge_index[:, column]
+        slot, source, target = self.edges
         flat = (slot * self.n + source) * self.n + target
         weight = (
             torch.ones(len(flat), dtype=torch.float64, device=flat.device)
             if self.graphs.edge_weight is None
-            else self.graphs.edge_weight[column].double()
+            else self.graphs.edge_weight[self._edge_columns[1]].double()
         )
         dense = torch.zeros(len(self) * self.n * self.n, dtype=torch.float64, device=flat.device)
         dense.scatter_add_(0, flat, weight)
@@ -114,6 +119,15 @@ class Block:
         """``[b, n]`` weighted (out-)degree."""
         return linalg.degree(self.adjacency)
 
+    @cached_property
+    def component_labels(self) -> Tensor:
+        """``[b, n]`` number of the connected component of each node, the largest of a graph first."""
+        slot, source, target = self.edges
+        if self.graphs.edge_weight is not None:
+            joins = self.graphs.edge_weight[self._edge_columns[1]] > 0
+            slot, source, target = slot[joins], source[joins], target[joins]
+        return component_labels_of_edges(slot, source, target, len(self), self.n)
+
     def laplacian(self, normalization: linalg.Normalization) -> Tensor:
         """``[b, n, n]`` Laplacian of the undirected adjacency, computed once."""
         return self.shared(_laplacian, normalization)
@@ -128,7 +142,13 @@ def _laplacian(block: Block, normalization: linalg.Normalization) -> Tensor:
 
 
 def _eigenpairs(block: Block, normalization: linalg.Normalization) -> tuple[Tensor, Tensor]:
-    return linalg.laplacian_eigenpairs(block.undirected_adjacency, normalization)
+    if normalization == "rw" and block.n > 0:  # without a second decomposition
+        values, vectors = block.eigenpairs("sym")
+        degrees = linalg.degree(linalg.without_self_loops(block.undirected_adjacency))
+        return values, random_walk_vectors(vectors, torch.where(degrees > 0, degrees, 1.0))
+    return linalg.laplacian_eigenpairs(
+        block.undirected_adjacency, normalization, block.component_labels
+    )
 
 
 class LargeGraph:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from graphpe.transforms import Encoding, all_encodings
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
@@ -51,3 +53,18 @@ def test_commands_name_files_that_exist() -> None:
     for page in PAGES:
         for target in re.findall(r"--config (\S+)", page.read_text()):
             assert (REPOSITORY / target).exists() or target.isupper(), f"{page.name} names {target}"
+
+
+def test_every_encoding_is_in_the_tables() -> None:
+    for page in ("README.md", "docs/encodings.md"):
+        text = (REPOSITORY / page).read_text()
+        missing = [cls.__name__ for cls in all_encodings() if f"`{cls.__name__}" not in text]
+        assert not missing, f"{page} lacks {missing}"
+
+
+def test_the_page_says_which_encodings_have_a_sparse_form() -> None:
+    text = (REPOSITORY / "docs" / "encodings.md").read_text()
+    for cls in all_encodings():
+        (large,) = re.findall(rf"^\| `{cls.__name__}\(.*\|([^|]*)\|$", text, re.MULTILINE)
+        has_form = cls.encode_large is not Encoding.encode_large
+        assert bool(large.strip()) == has_form, cls.__name__

@@ -11,27 +11,23 @@ part of the graphs (``--pyg-graphs``, evenly spaced), and their time is scaled t
 from __future__ import annotations
 
 import argparse
-import datetime
-import gc
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
-import torch_geometric
 import torch_geometric.transforms as pyg_transforms
+from benchmark_graphs import zinc
+from measuring import circumstances, seconds
+from per_graph import pyg_eigenvectors
 from rich.console import Console
 from rich.table import Table
 from torch_geometric.data import Data, InMemoryDataset
 
 import graphpe
-from graphpe.precompute.encode import available_cores
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE, Encoding
 from graphpe.transforms.core.engine import DEFAULT_MEMORY_BUDGET
 
@@ -47,15 +43,7 @@ def main() -> None:
     for name, encoding, pyg in cases(largest):
         rows.append(measure(name, dataset, encoding, pyg, arguments))
     report = {
-        "command": " ".join(["python", *sys.argv]),
-        "date": datetime.date.today().isoformat(),
-        "cores": available_cores(),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
-        "torch_threads_of_pyg": torch.get_num_threads(),
-        "processor": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "torch_geometric": torch_geometric.__version__,
+        **circumstances(),
         "dataset": arguments.ogb or "ZINC-12k",
         "graphs": len(dataset),
         "largest_graph": largest,
@@ -88,13 +76,7 @@ def load(arguments: argparse.Namespace) -> InMemoryDataset:
         from graphpe.data import OGBGraphs
 
         return OGBGraphs(arguments.ogb, arguments.root)
-    splits = [
-        torch_geometric.datasets.ZINC(arguments.zinc, subset=True, split=split)
-        for split in ("train", "val", "test")
-    ]
-    dataset = splits[0]
-    dataset.data, dataset.slices = dataset.collate([data for split in splits for data in split])
-    return dataset
+    return zinc(arguments.zinc)
 
 
 def max_nodes(dataset: InMemoryDataset) -> int:
@@ -103,19 +85,6 @@ def max_nodes(dataset: InMemoryDataset) -> int:
 
 def cases(largest: int) -> list[tuple[str, Encoding, Callable[[Data], Data]]]:
     """Name, our encoding, and PyG's transform with at most as many eigenvectors as it can give."""
-
-    def pyg_eigenvectors(k: int, is_undirected: bool) -> Callable[[Data], Data]:
-        def transform(data: Data) -> Data:
-            # PyG raises an error beyond; from 100 nodes on, its sparse solver gives one less.
-            possible = min(k, data.num_nodes - (1 if data.num_nodes < 100 else 2))
-            if possible < 1:
-                return data
-            return pyg_transforms.AddLaplacianEigenvectorPE(possible, is_undirected=is_undirected)(
-                data
-            )
-
-        return transform
-
     # By default PyG takes a solver for matrices that are not symmetric; is_undirected=True is its fastest way.
     spectral = [
         (
@@ -160,13 +129,6 @@ def measure(
         "pyg_runs": theirs,
         **memory,
     }
-
-
-def seconds(function: Callable[[], object]) -> float:
-    gc.collect()  # what the other method left is not counted here
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def memory_in_a_fresh_process(name: str, arguments: argparse.Namespace) -> dict:

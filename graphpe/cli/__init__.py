@@ -12,7 +12,7 @@ _COMMANDS = {
     "validate": "compute the metric on the validation part",
     "test": "compute the metric on the test part and write predictions",
     "predict": "write predictions for the test part",
-    "encodings": "list the encodings: fields, symmetry, cost, paper",
+    "encodings": "list the encodings: fields, symmetry, cost, paper; all about one: graphpe encodings NAME",
 }
 
 _HELP = """\

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphpe.linalg.eigh import canonical_signs, eigh, laplacian_eigenpairs
 from graphpe.linalg.laplacian import (
     Normalization,
     degree,
@@ -12,7 +11,8 @@ from graphpe.linalg.laplacian import (
 )
 from graphpe.linalg.large.eigenpairs import ConvergenceError, smallest_laplacian_eigenpairs
 from graphpe.linalg.large.return_probabilities import sparse_return_probabilities
-from graphpe.linalg.walks import return_probabilities
+from graphpe.linalg.spectra.eigh import canonical_signs, eigh, laplacian_eigenpairs
+from graphpe.linalg.walks.return_probabilities import return_probabilities
 
 __all__ = [
     "ConvergenceError",

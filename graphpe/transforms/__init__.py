@@ -1,4 +1,4 @@
-"""Encodings as PyTorch Geometric transforms."""
+"""Encodings as PyTorch Geometric transforms, in one folder per family."""
 
 from __future__ import annotations
 
@@ -6,14 +6,112 @@ from graphpe.transforms.core.base import Encoding
 from graphpe.transforms.core.per_edge_type import PerEdgeType
 from graphpe.transforms.core.to import To
 from graphpe.transforms.core.undirected import UndirectedEncoding
-from graphpe.transforms.spectral import AddLaplacianEigenvectorPE
-from graphpe.transforms.walks import AddRandomWalkPE
+from graphpe.transforms.distances import (
+    AddLandmarkDistancePE,
+    AddShortestPathEdgePE,
+    AddShortestPathPE,
+)
+from graphpe.transforms.hodge import AddBettiNumberSE, AddHodgePE
+from graphpe.transforms.random_features import AddRandomFeaturePropagation, AddRandomFeaturesPE
+from graphpe.transforms.sequence import (
+    AddDistanceDecayPE,
+    AddOrderedSubsetPE,
+    AddSinusoidalPE,
+    AddTopologicalOrderPE,
+)
+from graphpe.transforms.spectral import (
+    AddCommuteTimePE,
+    AddEffectiveResistancePE,
+    AddElectrostaticPE,
+    AddElectrostaticSE,
+    AddHeatKernelPE,
+    AddHeatKernelSE,
+    AddLaplacianEigenvectorPE,
+    AddSpectralDensitySE,
+    AddSpectralProjectorPE,
+    AddWaveKernelSE,
+)
+from graphpe.transforms.structure import (
+    AddClusteringCoefficientSE,
+    AddCoreNumberSE,
+    AddCycleCountSE,
+    AddDegreeSE,
+    AddHomomorphismCountSE,
+    AddLocalDegreeProfileSE,
+    AddWeisfeilerLemanSE,
+)
+from graphpe.transforms.walks import (
+    AddPersonalizedPageRankPE,
+    AddRandomWalkPE,
+    AddRelativeRandomWalkPE,
+)
 
-_ENCODINGS = (AddLaplacianEigenvectorPE, AddRandomWalkPE)
+_ENCODINGS: tuple[type[Encoding], ...] = (
+    AddLaplacianEigenvectorPE,
+    AddSpectralProjectorPE,
+    AddHeatKernelSE,
+    AddHeatKernelPE,
+    AddWaveKernelSE,
+    AddSpectralDensitySE,
+    AddElectrostaticSE,
+    AddElectrostaticPE,
+    AddEffectiveResistancePE,
+    AddCommuteTimePE,
+    AddRandomWalkPE,
+    AddRelativeRandomWalkPE,
+    AddPersonalizedPageRankPE,
+    AddShortestPathPE,
+    AddShortestPathEdgePE,
+    AddLandmarkDistancePE,
+    AddDegreeSE,
+    AddLocalDegreeProfileSE,
+    AddClusteringCoefficientSE,
+    AddCoreNumberSE,
+    AddCycleCountSE,
+    AddHomomorphismCountSE,
+    AddWeisfeilerLemanSE,
+    AddRandomFeaturePropagation,
+    AddRandomFeaturesPE,
+    AddTopologicalOrderPE,
+    AddSinusoidalPE,
+    AddOrderedSubsetPE,
+    AddDistanceDecayPE,
+    AddHodgePE,
+    AddBettiNumberSE,
+)
 
 __all__ = [
+    "AddBettiNumberSE",
+    "AddClusteringCoefficientSE",
+    "AddCommuteTimePE",
+    "AddCoreNumberSE",
+    "AddCycleCountSE",
+    "AddDegreeSE",
+    "AddDistanceDecayPE",
+    "AddEffectiveResistancePE",
+    "AddElectrostaticPE",
+    "AddElectrostaticSE",
+    "AddHeatKernelPE",
+    "AddHeatKernelSE",
+    "AddHodgePE",
+    "AddHomomorphismCountSE",
+    "AddLandmarkDistancePE",
     "AddLaplacianEigenvectorPE",
+    "AddLocalDegreeProfileSE",
+    "AddOrderedSubsetPE",
+    "AddPersonalizedPageRankPE",
+    "AddRandomFeaturePropagation",
+    "AddRandomFeaturesPE",
     "AddRandomWalkPE",
+    "AddRelativeRandomWalkPE",
+    "AddShortestPathEdgePE",
+    "AddShortestPathPE",
+    "AddSinusoidalPE",
+    "AddSpectralDensitySE",
+    "AddSpectralProjectorPE",
+    "AddTopologicalOrderPE",
+    "AddWaveKernelSE",
+    "AddWeisfeilerLemanSE",
     "Encoding",
     "PerEdgeType",
     "To",

@@ -61,6 +61,7 @@ def test_every_graph_is_served_with_its_encodings() -> None:
         "laplacian_eigenvector_pe",
         "laplacian_eigenvalue",
         "laplacian_eigenvector_count",
+        "laplacian_eigenspace_cut",
         "random_walk_pe",
     }
     # No graph is dropped: not the last batch of one either.
@@ -190,6 +191,7 @@ def test_encoded_graphs_bring_their_fields(graphs) -> None:
         "laplacian_eigenvector_pe",
         "laplacian_eigenvalue",
         "laplacian_eigenvector_count",
+        "laplacian_eigenspace_cut",
     }
     data.setup()
     batch = next(iter(data.val_dataloader()))

@@ -53,7 +53,7 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         ("model.network.class_path", "GraphTransfomer", "did you mean 'GraphTransformer'? valid"),
         ("model.network", "GIN", "no class 'GIN'; did you mean 'GINE'?"),
         ("model.network.class_path", "LinearEncoder", "no class 'LinearEncoder'; valid: GINE"),
-        (f"{ENCODING}.class_path", "AddRandomWalk", "valid: AddLaplacianEigenvectorPE"),
+        (f"{ENCODING}.class_path", "AddRandomWalk", "did you mean 'AddRandomWalkPE'? valid: Add"),
         ("data.dataset.class_path", "OGB", "no class 'OGB'; valid: "),
         ("data.dataset.class_path", "graphpe.data.OGBSorce", "did you mean 'OGBSource'? valid: "),
         ("model.network.class_path", "no.such.Network", "No module named 'no'"),

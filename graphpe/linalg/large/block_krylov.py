@@ -1,4 +1,4 @@
-"""The iteration behind the sparse eigensolver: thick-restarted block Krylov spaces with locking."""
+"""Thick-restarted block Krylov spaces with locking: the iteration behind shift-invert."""
 
 from __future__ import annotations
 
@@ -7,26 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphpe.linalg.large.spectral_operators import SpectralOperator
+from graphpe.linalg.large.eigensolvers.search import Outcome, Search
 
 _BLOCK = 4  # columns the operator is applied to at a time
 _BUFFER = 60  # basis vectors beyond the wanted ones
 _MOST_AT_ONCE = 64  # wanted vectors that are looked for together; more come in turns
-_STEPS_BEFORE_TUNING = 8
-_STEPS = 200  # per turn; afterwards the operator is tuned again
+_STEPS = 200  # per turn
 _TURNS = 30  # beyond one for each wanted vector
-_TOLERANCE = 1e-10
-_CHECK_TOLERANCE = 1e-2
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Vectors ``[n, found]``, whether all wanted were found, blocks spent, last relative residual."""
-
-    vectors: np.ndarray
-    converged: bool
-    steps: int
-    residual: float
 
 
 @dataclass(frozen=True)
@@ -37,7 +24,6 @@ class _Approximation:
     vectors: np.ndarray
     converged: int
     steps: int
-    residual: float
 
 
 def working_columns(wanted: int) -> int:
@@ -46,71 +32,41 @@ def working_columns(wanted: int) -> int:
 
 
 def dominant_vectors(
-    operator: SpectralOperator,
-    rayleigh_quotients: Callable[[np.ndarray], np.ndarray],
-    null_vector: np.ndarray,
-    wanted: int,
-    generator: np.random.Generator,
+    operator: Callable[[np.ndarray], np.ndarray], search: Search, tolerance: float
 ) -> Outcome:
-    """Orthonormal eigenvectors to the ``wanted`` largest eigenvalues of a symmetric operator F.
+    """Orthonormal eigenvectors to the largest eigenvalues of a symmetric operator F.
 
     Krylov spaces of a block of vectors, [X, F X, F² X, ...], kept orthogonal to the vectors already
-    found. A block finds up to four copies of a repeated eigenvalue; more copies, and anything else
-    that was passed over, are found at the end, where new random vectors, orthogonal to all found,
-    look for a value beyond the last one.
+    found. A block finds up to four copies of a repeated eigenvalue.
 
     Args:
-        operator: F, commuting with the Laplacian and decreasing along its spectrum.
-        rayleigh_quotients: Gives those of the Laplacian, ``[p]``, of the columns of ``[n, p]``.
-        null_vector: ``[n]``, unit length; everything is kept orthogonal to it.
-        wanted: At least 1.
-        generator: Draws the start vectors.
+        operator: F, applied to the columns of ``[n, p]``.
+        search: Number of wanted vectors, and those known, which everything is kept orthogonal to.
+        tolerance: Largest ‖F v − μ v‖ relative to |μ|.
     """
-    locked = null_vector[:, None]
-    found: list[float] = []  # Laplacian values of the columns of `locked` after the first
+    locked = search.known
+    known = locked.shape[1]
     steps = 0
-
-    def search(start: np.ndarray, wanted: int, most_steps: int, tolerance: float) -> _Approximation:
-        nonlocal steps
-        result = _krylov_schur(operator, start, locked, wanted, most_steps, tolerance)
+    block = search.generator.standard_normal((len(locked), _BLOCK))
+    for _ in range(_TURNS + search.wanted):
+        missing = search.wanted - (locked.shape[1] - known)
+        result = _krylov_schur(
+            operator, block, locked, min(missing, _MOST_AT_ONCE), _STEPS, tolerance
+        )
         steps += result.steps
-        return result
-
-    def random_block() -> np.ndarray:
-        return generator.standard_normal((len(null_vector), _BLOCK))
-
-    def mixed(vectors: np.ndarray) -> np.ndarray:
-        return vectors @ generator.standard_normal((vectors.shape[1], _BLOCK))
-
-    block = random_block()
-    for _ in range(_TURNS + wanted):
-        missing = min(wanted - len(found), _MOST_AT_ONCE)
-        if missing > 0:
-            if operator.needs_tuning:
-                steps_to_fill = -(-(missing + _BUFFER) // _BLOCK)
-                result = search(block, missing, steps_to_fill, _TOLERANCE)
-                operator.tune(result.vectors[:, : missing + _BLOCK])
-                block = mixed(result.vectors)
-            result = search(block, missing, _STEPS, _TOLERANCE)
-        else:
-            result = search(random_block(), 1, _STEPS, _CHECK_TOLERANCE)
-            last = np.sort(found)[wanted - 1]
-            if rayleigh_quotients(result.vectors[:, :1])[0] >= last * (1 - 1e-6):
-                if result.converged:
-                    return Outcome(locked[:, 1:], True, steps, result.residual)
-                continue
-            # something was passed over: find it, and maybe more like it, exactly
-            result = search(result.vectors[:, :_BLOCK], _BLOCK, _STEPS, _TOLERANCE)
-        new = result.vectors[:, : result.converged]
-        locked = np.hstack([locked, new])
-        found += list(rayleigh_quotients(new))
+        locked = np.hstack([locked, result.vectors[:, : result.converged]])
+        if result.converged == missing:
+            return Outcome(locked[:, known:], True, f"{steps} block steps")
         rest = result.vectors[:, result.converged :]
-        block = mixed(rest) if rest.shape[1] >= _BLOCK else random_block()
-    return Outcome(locked[:, 1:], False, steps, result.residual)
+        if rest.shape[1] >= _BLOCK:
+            block = rest @ search.generator.standard_normal((rest.shape[1], _BLOCK))
+        else:
+            block = search.generator.standard_normal((len(locked), _BLOCK))
+    return Outcome(locked[:, known:], False, f"{steps} block steps")
 
 
 def _krylov_schur(
-    operator: SpectralOperator,
+    operator: Callable[[np.ndarray], np.ndarray],
     start: np.ndarray,
     locked: np.ndarray,
     wanted: int,
@@ -156,7 +112,6 @@ def _krylov_schur(
         basis[:, :size] @ rotation[:, :kept],
         converged,
         step,
-        float(residuals[min(converged, kept - 1)] / abs(values[min(converged, kept - 1)])),
     )
 
 

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-from graphpe.linalg.eigh import eigh
 from graphpe.linalg.laplacian import Normalization, check_normalization, laplacian
-from graphpe.linalg.large.block_krylov import dominant_vectors, working_columns
+from graphpe.linalg.large.complete_search import smallest_eigenpairs
 from graphpe.linalg.large.components import Components, SparseMatrix
-from graphpe.linalg.large.laplacian_solvers import (
-    ConjugateGradients,
-    GroundedFactor,
-    is_cheap_to_factor,
+from graphpe.linalg.large.connected_laplacian import ConnectedLaplacian, rayleigh_quotients
+from graphpe.linalg.large.eigensolvers.choice import (
+    SolverName,
+    chain,
+    check_solver,
+    prepared,
+    working_columns,
 )
-from graphpe.linalg.large.spectral_operators import LowPassFilter, PseudoInverse, SpectralOperator
+from graphpe.linalg.large.eigensolvers.search import ConvergenceError, Search
+from graphpe.linalg.spectra.eigh import eigh
+
+__all__ = ["ConvergenceError", "smallest_laplacian_eigenpairs"]
 
 _STACK_ENTRIES = 2**22  # of a dense stack of small components
 _DENSE_COPIES = 6  # matrices of its size that a dense decomposition needs
 _SMALLEST_ITERATIVE = 300  # nodes; below, a Krylov space would hardly be smaller than the whole
-# D − A of a graph with a hub: its spectrum reaches so far (in mean degrees) that a filter is slow
-_LONG_SPECTRUM = 200.0
-_RESIDUAL_TOLERANCE = 1e-8  # relative to the bound of the spectrum
-
-
-class ConvergenceError(ValueError):
-    """An iterative eigensolver did not reach its tolerance."""
 
 
 def smallest_laplacian_eigenpairs(
@@ -34,18 +34,30 @@ def smallest_laplacian_eigenpairs(
     k: int,
     normalization: Normalization = "sym",
     *,
+    solver: SolverName = "auto",
+    tolerance: float = 1e-9,
     seed: int = 0,
     dense_limit: int = 500,
     memory_budget: int = 2**30,
+    device: torch.device | str = "cpu",
     name: str = "the graph",
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k smallest eigenvalues of the Laplacian of a sparse graph, with eigenvectors.
 
     Every connected component is solved on its own: its zero mode in closed form, small components
-    by dense decompositions of stacks, large ones by block Krylov iteration with the pseudo-inverse
-    (sparse factorisation where that is cheap, as for paths, trees and grids) or with a Chebyshev
-    filter or conjugate gradients (expander-like graphs). Repeated eigenvalues have all their
-    copies. No n x n matrix is made. Self-loops are removed.
+    by dense decompositions of stacks, large ones by an iterative solver. Whichever it is, the
+    residuals are checked, and then whether it has passed over eigenvalues (copies of repeated ones,
+    mostly): what is missing is added. No n x n matrix is made. Self-loops are removed.
+
+    Solvers of large components:
+        - ``"shift-invert"``: block Krylov iteration with the pseudo-inverse, by a sparse factorisation
+          where that is cheap (paths, trees, grids), else by conjugate gradients.
+        - ``"chebyshev"``: subspace iteration with a Chebyshev filter, products with the matrix only:
+          fast for expander-like graphs (social, citation and web graphs), on a GPU too.
+        - ``"lanczos"``: ARPACK's restarted Lanczos iteration.
+        - ``"lobpcg"``: preconditioned by the factorisation, or else by a polynomial.
+        - ``"auto"``: shift-invert where a factorisation is cheap or the spectrum of D − A is long (a
+          hub among nodes of low degree), else chebyshev; and the others if that fails.
 
     If there are more components than k, the zero modes of the largest components are returned.
 
@@ -53,9 +65,16 @@ def smallest_laplacian_eigenpairs(
         adjacency: ``[n, n]``, symmetric, finite, non-negative.
         k: Number of eigenpairs.
         normalization: ``"none"``, ``"sym"`` or ``"rw"``; see :func:`laplacian`.
+        solver: Name of the solver for large components, see above.
+        tolerance: Largest ‖L v − λ v‖₂ of a unit vector v of a large component, relative to the largest
+            entry on the diagonal of L: to 1 for ``"sym"`` and ``"rw"`` (whose vectors meet it as
+            eigenvectors of L_sym), to the largest degree for ``"none"``. Eigenvalues are off by no
+            more, and by about its square over their distance to the next ones if these are farther.
+            So it must be well below the eigenvalues that matter: long paths have tiny ones.
         seed: Seeds the start vectors: the same graph and seed give the same bytes.
         dense_limit: Components with at most so many nodes are solved densely.
         memory_budget: Bytes that the work space of one component may take.
+        device: Where ``"chebyshev"`` computes; on another device than the CPU, ``"auto"`` is that.
         name: What error messages call the graph, as in ``"graph 17"``.
 
     Returns:
@@ -64,11 +83,20 @@ def smallest_laplacian_eigenpairs(
 
     Raises:
         ValueError: For an invalid argument, or if the work space is over ``memory_budget``.
-        ConvergenceError: If a component does not converge.
+        ConvergenceError: If a component does not converge; names the solver and the remedy.
     """
     check_normalization(normalization)
+    check_solver(solver)
     if k < 0:
         raise ValueError(f"k is {k}; it must be at least 0")
+    if not 0 < tolerance < 1:
+        raise ValueError(f"tolerance is {tolerance}; it must be between 0 and 1")
+    device = torch.device(device)
+    if device.type != "cpu" and solver not in ("auto", "chebyshev"):
+        raise ValueError(
+            f"device is {str(device)!r}, but solver={solver!r} runs on the CPU only; "
+            "take solver='chebyshev'"
+        )
     components = Components(_simple_adjacency(adjacency, name), "weak")
     n, count = len(components.nodes), len(components.sizes)
     k = min(k, n)
@@ -77,9 +105,8 @@ def smallest_laplacian_eigenpairs(
 
     candidates = []
     if k > count:
-        candidates = _nontrivial_pairs(
-            components, k - count, scale, seed, dense_limit, memory_budget, name
-        )
+        iterative = _Iterative(solver, tolerance, seed, memory_budget, device, name)
+        candidates = _nontrivial_pairs(components, k - count, scale, dense_limit, iterative)
 
     vectors = np.zeros((n, k))  # in the order of components.nodes
     for j in range(min(k, count)):
@@ -88,7 +115,7 @@ def smallest_laplacian_eigenpairs(
     if candidates:
         _select_smallest(candidates, vectors[:, count:])
     values = np.zeros(k)
-    values[count:] = _rayleigh_quotients(components.matrix, vectors[:, count:] / scale[:, None])
+    values[count:] = rayleigh_quotients(components.matrix, vectors[:, count:] / scale[:, None])
     ascending = np.argsort(values, kind="stable")
     if normalization == "rw":
         vectors /= scale[:, None]
@@ -102,24 +129,72 @@ def smallest_laplacian_eigenpairs(
 _Candidates = tuple[slice, np.ndarray, np.ndarray]
 
 
+@dataclass(frozen=True)
+class _Iterative:
+    """Solves large components one by one."""
+
+    solver: SolverName
+    tolerance: float
+    seed: int
+    memory_budget: int
+    device: torch.device
+    name: str
+
+    def __call__(
+        self, index: int, laplacian: ConnectedLaplacian, wanted: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest nonzero pairs of the component of that index."""
+        n = len(laplacian.scale)
+        factor_memory = self.memory_budget / 2
+        solvers = chain(self.solver, laplacian, factor_memory, self.device.type == "cpu")
+        needed = {solver: 8 * n * working_columns(solver, wanted) for solver in solvers}
+        if needed[solvers[0]] > self.memory_budget:
+            solver = f"work space for solver={solvers[0]!r}"
+            raise _over_budget(self.name, wanted, n, solver, needed[solvers[0]], self.memory_budget)
+        failures = []
+        for solver in solvers:
+            if needed[solver] > self.memory_budget:
+                continue
+            search = Search(
+                wanted,
+                laplacian.null_vector[:, None],
+                self.tolerance,
+                np.random.default_rng((self.seed, index)),
+                device=self.device,
+            )
+            try:
+                return smallest_eigenpairs(
+                    laplacian, search, prepared(solver, laplacian, factor_memory)
+                )
+            except ConvergenceError as error:
+                failures.append(f"solver {solver!r}: {error}")
+        other = "" if self.solver == "auto" else "take solver='auto', "
+        raise ConvergenceError(
+            f"{self.name}, component of {n:,} nodes, {'; '.join(failures)}; {other}raise dense_limit "
+            f"to {n} for the dense solver, raise tolerance, or lower k"
+        )
+
+
 def _nontrivial_pairs(
     components: Components,
     wanted: int,
     scale: np.ndarray,
-    seed: int,
     dense_limit: int,
-    memory_budget: int,
-    name: str,
+    iterative: _Iterative,
 ) -> list[_Candidates]:
     """The smallest nonzero pairs of each component, as many as may be wanted of it."""
     limit = max(dense_limit, 4 * wanted, _SMALLEST_ITERATIVE)
-    _check_memory(components, wanted, limit, memory_budget, name)
+    largest_dense = int(components.sizes[components.sizes <= limit].max(initial=0))
+    needed = 8 * _DENSE_COPIES * largest_dense**2
+    if needed > iterative.memory_budget:
+        solver = "a dense solver for so many"
+        raise _over_budget(
+            iterative.name, wanted, largest_dense, solver, needed, iterative.memory_budget
+        )
     candidates = []
     for index, (place, adjacency) in enumerate(components.larger_than(limit)):
-        generator = np.random.default_rng((seed, index))
-        values, vectors = _iterate(
-            adjacency, wanted, scale[place], generator, memory_budget / 2, name
-        )
+        laplacian = ConnectedLaplacian(adjacency, scale[place])
+        values, vectors = iterative(index, laplacian, wanted)
         candidates.append((place, values[None], vectors[None]))
     for place, stack in components.stacks(limit, _STACK_ENTRIES):
         if stack.shape[1] > 1:
@@ -128,22 +203,13 @@ def _nontrivial_pairs(
     return candidates
 
 
-def _check_memory(
-    components: Components, wanted: int, limit: int, memory_budget: int, name: str
-) -> None:
-    """Refuses early what would take too much memory: the largest component of either kind."""
-    for is_dense in (False, True):
-        sizes = components.sizes[(components.sizes <= limit) == is_dense]
-        largest = int(sizes.max(initial=0))
-        columns = _DENSE_COPIES * largest if is_dense else working_columns(wanted)
-        needed = 8 * largest * columns
-        if needed > memory_budget:
-            solver = "a dense solver for so many" if is_dense else "a Krylov space"
-            raise ValueError(
-                f"{name}: {wanted:,} eigenvectors of a component of {largest:,} nodes need {solver} "
-                f"and {_mib(needed)}, over the memory budget of {_mib(memory_budget)}; "
-                "raise memory_budget or lower k"
-            )
+def _over_budget(
+    name: str, wanted: int, n: int, solver: str, needed: float, budget: float
+) -> ValueError:
+    return ValueError(
+        f"{name}: {wanted:,} eigenvectors of a component of {n:,} nodes need {solver} and "
+        f"{_mib(needed)}, over the memory budget of {_mib(budget)}; raise memory_budget or lower k"
+    )
 
 
 def _decompose(stack: np.ndarray, scale: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
@@ -157,63 +223,6 @@ def _decompose(stack: np.ndarray, scale: np.ndarray, wanted: int) -> tuple[np.nd
     values, vectors = eigh(operator)
     wanted = min(wanted, stack.shape[1] - 1)
     return values[:, :wanted].numpy(), vectors[:, :, :wanted].numpy()
-
-
-def _iterate(
-    adjacency: sp.csr_array,
-    wanted: int,
-    scale: np.ndarray,
-    generator: np.random.Generator,
-    memory: float,
-    name: str,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest nonzero pairs of one connected graph by block Krylov iteration."""
-    degrees = adjacency.sum(1)
-    inverse_scale = sp.diags_array(1.0 / scale)
-    operator = inverse_scale @ (sp.diags_array(degrees) - adjacency) @ inverse_scale
-    operator = operator.tocsr()
-    bound = 2.0 * (degrees / scale**2).max()  # as L ≤ 2 D
-    outcome = dominant_vectors(
-        _choose(adjacency, operator, scale, bound, memory),
-        lambda vectors: _rayleigh_quotients(adjacency, vectors / scale[:, None]),
-        scale / np.linalg.norm(scale),
-        wanted,
-        generator,
-    )
-    vectors = outcome.vectors
-    values = _rayleigh_quotients(adjacency, vectors / scale[:, None])
-    ascending = np.argsort(values, kind="stable")[:wanted]
-    values, vectors = values[ascending], vectors[:, ascending]
-    residual = outcome.residual
-    if outcome.converged:
-        residual = np.abs(operator @ vectors - vectors * values).max() / bound
-    if not outcome.converged or residual > _RESIDUAL_TOLERANCE:
-        raise ConvergenceError(
-            f"{name}: {vectors.shape[1]} of {wanted} eigenvectors of a component of "
-            f"{len(scale):,} nodes converged in {outcome.steps} block steps (relative residual "
-            f"{residual:.1e}); raise dense_limit to {len(scale)} for the dense solver, or lower k"
-        )
-    return values, vectors
-
-
-def _choose(
-    adjacency: sp.csr_array,
-    operator: sp.csr_array,
-    scale: np.ndarray,
-    bound: float,
-    memory: float,
-) -> SpectralOperator:
-    if is_cheap_to_factor(adjacency, memory):
-        return PseudoInverse(GroundedFactor(adjacency), scale)
-    if bound > _LONG_SPECTRUM * operator.diagonal().mean():
-        return PseudoInverse(ConjugateGradients(adjacency), scale)
-    return LowPassFilter(operator, bound)
-
-
-def _rayleigh_quotients(adjacency: sp.csr_array, potentials: np.ndarray) -> np.ndarray:
-    """Σ_{u<v} w_uv (y_u − y_v)² of each column y: no cancellation, so tiny eigenvalues are right."""
-    edges = sp.triu(adjacency, k=1).tocoo()
-    return np.array([edges.data @ (y[edges.row] - y[edges.col]) ** 2 for y in potentials.T])
 
 
 def _select_smallest(candidates: list[_Candidates], vectors: np.ndarray) -> None:

@@ -85,9 +85,9 @@ def is_cheap_to_factor(adjacency: sp.csr_array, memory: float) -> bool:
     order = csgraph.reverse_cuthill_mckee(sp.csr_matrix(adjacency), symmetric_mode=True)
     position = np.empty(nodes, dtype=np.int64)
     position[order] = np.arange(nodes)
-    edges = adjacency.tocoo()
-    width = np.zeros(nodes)
-    np.maximum.at(width, position[edges.row], position[edges.row] - position[edges.col])
+    # how far before a node its first neighbour is eliminated; no row is empty, as it is connected
+    first_neighbour = np.minimum.reduceat(position[adjacency.indices], adjacency.indptr[:-1])
+    width = np.maximum(position - first_neighbour, 0).astype(np.float64)
     core = 2.0 * (entries // 2 - nodes + 1)
 
     def fits(fill: float, operations: float) -> bool:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 
 from graphpe.linalg.large.components import Components, SparseMatrix
-from graphpe.linalg.walks import diagonals_of_powers
+from graphpe.linalg.walks.return_probabilities import diagonals_of_powers
 
 _DENSE_LIMIT = 256  # components with at most so many nodes are dense
 _STACK_ENTRIES = 2**15  # of a dense stack of them: 256 KiB, which stays in the cache
@@ -46,13 +46,8 @@ def sparse_return_probabilities(
     Raises:
         ValueError: If ``steps`` or a weight is negative, or a weight is not finite.
     """
-    if steps < 0:
-        raise ValueError(f"steps is {steps}; it must be at least 0")
-    adjacency = sp.csr_array(adjacency, dtype=np.float64)
-    if not np.isfinite(adjacency.data).all() or (adjacency.data < 0).any():
-        raise ValueError("edge weights must be finite and non-negative")
-    is_symmetric = (adjacency != adjacency.T).nnz == 0
-    components = Components(_walk_matrix(adjacency, is_symmetric), "strong")
+    walks, is_symmetric = walk_matrix(adjacency, steps)
+    components = Components(walks, "strong")
     result = np.zeros((len(components.nodes), steps))
     if result.size == 0:
         return result
@@ -67,15 +62,21 @@ def sparse_return_probabilities(
         for block in np.array_split(np.arange(len(nodes)), -(-len(nodes) // width)):
             result[nodes[block]] = _returns(matrix, backward, block, steps, sparse_steps)
             progress(len(block))
-    for place, stack in components.stacks(_DENSE_LIMIT, _STACK_ENTRIES):
-        diagonals = diagonals_of_powers(torch.from_numpy(stack), steps)
-        result[components.nodes[place]] = diagonals.flatten(1).T.numpy()
-        progress(place.stop - place.start)
+    fill_small_components(components, result, progress)
     return np.clip(result, 0.0, 1.0, out=result)  # rounding may leave [0, 1]
 
 
-def _walk_matrix(adjacency: sp.csr_array, is_symmetric: bool) -> sp.csr_array:
-    """D^{-1/2} A D^{-1/2} for a symmetric A, else D^{-1} A: they have equal diagonals of powers."""
+def walk_matrix(adjacency: SparseMatrix, steps: int) -> tuple[sp.csr_array, bool]:
+    """D^{-1/2} A D^{-1/2} for a symmetric A, else D^{-1} A, and whether A is symmetric.
+
+    The diagonals of the powers of both are the same. Checks the arguments of the walks, too.
+    """
+    if steps < 0:
+        raise ValueError(f"steps is {steps}; it must be at least 0")
+    adjacency = sp.csr_array(adjacency, dtype=np.float64)
+    if not np.isfinite(adjacency.data).all() or (adjacency.data < 0).any():
+        raise ValueError("edge weights must be finite and non-negative")
+    is_symmetric = (adjacency != adjacency.T).nnz == 0
     degrees = adjacency.sum(1)
     inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
     edges = adjacency.tocoo()
@@ -84,7 +85,23 @@ def _walk_matrix(adjacency: sp.csr_array, is_symmetric: bool) -> sp.csr_array:
         scale = root[edges.row] * root[edges.col]
     else:
         scale = inverse[edges.row]
-    return sp.csr_array((edges.data * scale, (edges.row, edges.col)), shape=adjacency.shape)
+    walks = sp.csr_array((edges.data * scale, (edges.row, edges.col)), shape=adjacency.shape)
+    return walks, is_symmetric
+
+
+def nodes_in_large_components(components: Components) -> int:
+    """Number of nodes, the first of ``components.nodes``, that :func:`fill_small_components` leaves."""
+    return int(components.sizes[components.sizes > _DENSE_LIMIT].sum())
+
+
+def fill_small_components(
+    components: Components, result: np.ndarray, progress: Callable[[int], object]
+) -> None:
+    """Writes the rows ``[n, K]`` of the nodes of small components, by dense matrices."""
+    for place, stack in components.stacks(_DENSE_LIMIT, _STACK_ENTRIES):
+        diagonals = diagonals_of_powers(torch.from_numpy(stack), result.shape[1])
+        result[components.nodes[place]] = diagonals.flatten(1).T.numpy()
+        progress(place.stop - place.start)
 
 
 def _returns(

@@ -2,4 +2,8 @@
 
 from __future__ import annotations
 
-__all__ = []
+from graphpe.transforms.distances.landmarks import AddLandmarkDistancePE
+from graphpe.transforms.distances.shortest_path import AddShortestPathPE
+from graphpe.transforms.distances.shortest_path_edges import AddShortestPathEdgePE
+
+__all__ = ["AddLandmarkDistancePE", "AddShortestPathEdgePE", "AddShortestPathPE"]

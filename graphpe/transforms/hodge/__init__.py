@@ -1,5 +1,8 @@
-"""Encodings from the 1-Hodge Laplacian."""
+"""Encodings from the Hodge Laplacian of the edges."""
 
 from __future__ import annotations
 
-__all__ = []
+from graphpe.transforms.hodge.betti_numbers import AddBettiNumberSE
+from graphpe.transforms.hodge.edge_coordinates import AddHodgePE
+
+__all__ = ["AddBettiNumberSE", "AddHodgePE"]

@@ -1,5 +1,8 @@
-"""Encodings from random node features."""
+"""Encodings that draw random numbers."""
 
 from __future__ import annotations
 
-__all__ = []
+from graphpe.transforms.random_features.node_features import AddRandomFeaturesPE
+from graphpe.transforms.random_features.propagation import AddRandomFeaturePropagation
+
+__all__ = ["AddRandomFeaturePropagation", "AddRandomFeaturesPE"]

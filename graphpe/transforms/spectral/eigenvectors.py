@@ -1,19 +1,30 @@
-"""Encodings from the spectrum of the graph Laplacian."""
+"""Eigenvectors and eigenvalues of the graph Laplacian."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
+import numpy as np
 import torch
+from scipy.sparse import csgraph
 from torch import Tensor
 
 from graphpe import linalg
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_positive_integer
+from graphpe.checks import require_choice, require_positive_integer, require_seed
 from graphpe.fields import Field
+from graphpe.linalg.draws import random_numbers
+from graphpe.linalg.large.eigensolvers.choice import SolverName
+from graphpe.linalg.spectra.eigenpair_selection import select_eigenpairs
+from graphpe.linalg.spectra.eigenspaces import eigenspace_starts
+from graphpe.linalg.spectra.eigenvector_scaling import EigenvectorScale, rescale_eigenvectors
 from graphpe.transforms.core.base import Encoding
+from graphpe.transforms.core.seeds import graph_keys
 from graphpe.transforms.core.undirected import warn_directed
+from graphpe.transforms.spectral import shared
+
+_LEAST_ROOM = 2**30  # bytes that eigenvectors of a large graph may take, whatever the memory budget
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,25 +40,42 @@ class AddLaplacianEigenvectorPE(Encoding):
     A drop-in for ``torch_geometric.transforms.AddLaplacianEigenvectorPE`` that is also right for repeated eigenvalues
     (orthonormal vectors), graphs with at most ``k`` nodes (padded with zeros), graphs without edges, isolated nodes
     (eigenvalue 0), and batches, and that gives the same values each time. Self-loops are removed; parallel edges
-    add up; ``edge_weight`` is used if it is there. The sign of a column is fixed by a rule: its entry of largest
-    modulus is positive.
+    add up; ``edge_weight`` is used if it is there. The eigenvalue 0 has one eigenvector per connected component, zero
+    elsewhere; the one of the largest component is the first.
+
+    Two neighbouring eigenvalues count as equal if they differ by at most 1e-6 of the larger one, or by 1e-12 of the
+    largest (rounding).
 
     Writes:
         - ``attr_name``: ``[n, k]`` eigenvectors (node level; free up to an orthogonal matrix in each eigenspace).
         - ``eigenvalue_name``: ``[1, k]`` eigenvalues (graph level).
         - ``count_name``: ``[1, 1]`` int64 number of columns that are not padding (graph level).
+        - ``cut_name``: ``[1, 1]`` int64, 1 where k cuts through an eigenspace: the k-th eigenvalue equals the next one,
+          so that the columns written are not determined by the graph, however an encoder treats them (graph level).
 
     Args:
         k: Number of eigenvectors.
         attr_name: Name of the eigenvectors; None concatenates them to ``x``.
         is_undirected: True promises undirected graphs, and a directed one is an error. False symmetrises directed
             graphs (:math:`A \lor A^T`, with weights :math:`(A + A^T)/2`) and warns.
-        normalization: The Laplacian: ``"sym"``, ``"none"`` or ``"rw"``.
-        drop_trivial: ``"first"`` leaves out the first eigenpair, as Dwivedi and Bresson do; ``"none"`` keeps it, as
-            SPE does.
+        normalization: The Laplacian: ``"sym"`` (Dwivedi and Bresson, SPE), ``"none"`` (GraphGPS) or ``"rw"``.
+        drop_trivial: ``"first"`` leaves out the first eigenpair, as Dwivedi and Bresson do; ``"all"`` every one with
+            eigenvalue 0, as many as there are connected components; ``"none"`` keeps all, as SPE and GraphGPS do.
         eigenvalue_name: Name of the eigenvalues.
         count_name: Name of the number of valid columns.
-        seed: Seed of the iterative solver for graphs over ``dense_limit``.
+        seed: Seed of random signs, and of the iterative solver for graphs over ``dense_limit``.
+        cut_name: Name of the flag.
+        complete_eigenspaces: Whether to leave out the eigenspace that k cuts through: its columns are zero and do not
+            count.
+        rescale: Scale of a column: ``"l2"`` (unit length), ``"l1"``, ``"max"``, ``"wavelength"``,
+            ``"wavelength-asin"`` or ``"soft"``; the last three as in GraphGPS, with
+            :math:`\sqrt{\lambda}` taken as 1 where :math:`\lambda = 0`.
+        signs: ``"canonical"``: the entry of largest modulus of a column is positive. ``"random"``: drawn once for each
+            graph and column, by ``seed``.
+        isolated: Eigenvalue of an isolated node: ``"zero"``, so that there are as many zeros as components, or
+            ``"one"``, the rule of PyG and of SPE's preprocessing for ``"sym"`` and ``"rw"``.
+        solver: Iterative solver for graphs over ``dense_limit``: ``"auto"``, ``"shift-invert"``, ``"chebyshev"``,
+            ``"lanczos"`` or ``"lobpcg"``; see `graphpe.linalg.smallest_laplacian_eigenpairs`.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
         dense_limit: Graphs with more nodes are solved by a sparse iterative method.
 
@@ -57,29 +85,43 @@ class AddLaplacianEigenvectorPE(Encoding):
 
     References:
         Dwivedi et al., "Benchmarking Graph Neural Networks", https://arxiv.org/abs/2003.00982;
-        Dwivedi and Bresson, "A Generalization of Transformer Networks to Graphs", https://arxiv.org/abs/2012.09699.
+        Dwivedi and Bresson, "A Generalization of Transformer Networks to Graphs", https://arxiv.org/abs/2012.09699;
+        Rampášek et al., "Recipe for a General, Powerful, Scalable Graph Transformer",
+        https://arxiv.org/abs/2205.12454.
     """
 
     k: int
     attr_name: str | None = "laplacian_eigenvector_pe"
     is_undirected: bool = False
     normalization: Literal["sym", "none", "rw"] = "sym"
-    drop_trivial: Literal["first", "none"] = "first"
+    drop_trivial: Literal["first", "all", "none"] = "first"
     eigenvalue_name: str = "laplacian_eigenvalue"
     count_name: str = "laplacian_eigenvector_count"
     seed: int = 0
+    cut_name: str = "laplacian_eigenspace_cut"
+    complete_eigenspaces: bool = False
+    rescale: EigenvectorScale = "l2"
+    signs: Literal["canonical", "random"] = "canonical"
+    isolated: Literal["zero", "one"] = "zero"
+    solver: SolverName = "auto"
 
     cost: ClassVar[str] = "O(n³) per graph; sparse: block Krylov iteration for k pairs"
     paper: ClassVar[str] = "Dwivedi & Bresson 2020"
 
     def __post_init__(self) -> None:
         require_positive_integer("k", self.k)
-        if self.normalization not in ("sym", "none", "rw"):
+        require_choice("normalization", self.normalization, ("sym", "none", "rw"))
+        require_choice("drop_trivial", self.drop_trivial, ("first", "all", "none"))
+        require_choice("rescale", self.rescale, get_args(EigenvectorScale))
+        require_choice("signs", self.signs, ("canonical", "random"))
+        require_choice("isolated", self.isolated, ("zero", "one"))
+        require_choice("solver", self.solver, get_args(SolverName))
+        require_seed("seed", self.seed)
+        if self.isolated == "one" and self.normalization == "none":
             raise ValueError(
-                f"normalization is {self.normalization!r}; it must be 'sym', 'none' or 'rw'"
+                "isolated is 'one', but D - A (normalization='none') has the eigenvalue 0 for an isolated node; "
+                "set isolated='zero', or normalization='sym' or 'rw'"
             )
-        if self.drop_trivial not in ("first", "none"):
-            raise ValueError(f"drop_trivial is {self.drop_trivial!r}; it must be 'first' or 'none'")
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
@@ -88,32 +130,79 @@ class AddLaplacianEigenvectorPE(Encoding):
             Field(vectors, "node", self.k, self.torch_dtype, symmetry="basis"),
             Field(self.eigenvalue_name, "graph", self.k, self.torch_dtype),
             Field(self.count_name, "graph", 1, torch.int64),
+            Field(self.cut_name, "graph", 1, torch.int64),
         )
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         values, vectors = block.eigenpairs(self.normalization)
-        return self._select(values, vectors)
+        zeros = block.shared(shared.zero_counts, self.normalization)
+        bound = values[:, -1:]
+        if self.isolated == "one":
+            isolated = (block.shared(shared.simple_degrees) == 0).sum(-1, keepdim=True)
+            zeros = zeros - isolated
+            values, vectors = _with_isolated_at_one(values, vectors, zeros, isolated)
+        return self._select(block, values, vectors, zeros, bound)
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
-        values, vectors = linalg.smallest_laplacian_eigenpairs(
-            graph.undirected_adjacency,
-            self.k + self._dropped,
+        adjacency = graph.undirected_adjacency
+        degrees = adjacency.sum(1) - adjacency.diagonal()
+        alone = np.diff(adjacency.indptr) == (adjacency.diagonal() != 0)
+        # The modes of isolated nodes are known. They are left out where nobody wants them, or put in at 1.
+        skips_isolated = self.drop_trivial == "all" or self.isolated == "one"
+        nodes = np.flatnonzero(~alone) if skips_isolated else np.arange(graph.n)
+        connected = adjacency[nodes][:, nodes] if skips_isolated else adjacency
+        zeros, _ = csgraph.connected_components(connected, directed=False)
+        wanted = self.k + 1 + (zeros if self.drop_trivial == "all" else self._dropped)
+        _check_room_for_zero_modes(graph, 8 * len(nodes) * min(wanted, len(nodes)))
+        values, own_vectors = linalg.smallest_laplacian_eigenpairs(
+            connected,
+            wanted,
             self.normalization,
+            solver=self.solver,
             seed=self.seed,
             dense_limit=self.dense_limit,
             name=graph.name,
         )
-        return self._select(torch.from_numpy(values)[None], torch.from_numpy(vectors)[None])
+        vectors = np.zeros((graph.n, len(values)))
+        vectors[nodes] = own_vectors
+        if self.isolated == "one":
+            isolated = np.flatnonzero(alone)[:wanted]
+            modes = np.zeros((graph.n, len(isolated)))
+            modes[isolated, np.arange(len(isolated))] = 1.0
+            values = np.concatenate([values, np.ones(len(isolated))])
+            ascending = np.argsort(values, kind="stable")[:wanted]
+            values, vectors = values[ascending], np.hstack([vectors, modes])[:, ascending]
+        return self._select(
+            graph,
+            torch.from_numpy(values)[None],
+            torch.from_numpy(vectors)[None],
+            torch.tensor([[zeros]]),
+            2.0 * degrees.max() if self.normalization == "none" else 2.0,
+        )
+
+    def _select(
+        self,
+        part: Block | LargeGraph,
+        values: Tensor,
+        vectors: Tensor,
+        zeros: Tensor,
+        bound: Tensor | float,
+    ) -> tuple[Tensor, ...]:
+        first = zeros if self.drop_trivial == "all" else torch.full_like(zeros, self._dropped)
+        starts = eigenspace_starts(values, zeros, bound)
+        vectors, values, count, is_cut = select_eigenpairs(
+            values, vectors, starts, first, self.k, self.complete_eigenspaces
+        )
+        vectors = linalg.canonical_signs(vectors)
+        if self.signs == "random":
+            keys = graph_keys(part, self.seed).to(vectors.device)
+            vectors = vectors * random_numbers.rademacher(keys, 1, vectors.shape[2])
+        vectors = rescale_eigenvectors(vectors, values, self.rescale)
+        return vectors, values, count, is_cut.long()
 
     @property
     def _dropped(self) -> int:
         return 1 if self.drop_trivial == "first" else 0
-
-    def _select(self, values: Tensor, vectors: Tensor) -> tuple[Tensor, ...]:
-        wanted = slice(self._dropped, self._dropped + self.k)
-        values, vectors = values[:, wanted], vectors[:, :, wanted]
-        count = torch.full((len(values), 1), values.shape[1])
-        return linalg.canonical_signs(vectors), values, count
 
     def check(self, part: Block | LargeGraph) -> None:
         name = part.directed_graph
@@ -125,3 +214,23 @@ class AddLaplacianEigenvectorPE(Encoding):
                 "apply ToUndirected() first, or set is_undirected=False to symmetrise"
             )
         warn_directed(self, "set is_undirected=True to refuse them")
+
+
+def _check_room_for_zero_modes(graph: LargeGraph, needed: int) -> None:
+    """Refuses graphs of very many components before their zero modes fill the memory."""
+    if needed > max(graph.memory_budget, _LEAST_ROOM):
+        raise ValueError(
+            f"{graph.name} has so many connected components that the eigenvectors, with the zero modes among them, "
+            f"need {needed / 2**30:,.1f} GiB; take LargestConnectedComponents() first, lower k, or give graphpe.encode "
+            "a larger memory_budget"
+        )
+
+
+def _with_isolated_at_one(
+    values: Tensor, vectors: Tensor, zeros: Tensor, isolated: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gives the modes of isolated nodes, the last of the zero modes, the eigenvalue 1."""
+    column = torch.arange(values.shape[1], device=values.device)
+    is_isolated = (column >= zeros) & (column < zeros + isolated)
+    values, order = torch.where(is_isolated, 1.0, values).sort(stable=True)
+    return values, vectors.gather(2, order.unsqueeze(1).expand_as(vectors))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from math import pi
 
 import networkx
@@ -13,7 +12,20 @@ import torch
 from adjacency_zoo import closed_forms, random_adjacency
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csgraph
+from large_graphs import (
+    check_eigenpairs,
+    cycle,
+    disjoint,
+    email_enron,
+    grid,
+    grid_values,
+    hypercube,
+    operator,
+    path,
+    random_graph,
+    sparse,
+    tolokers,
+)
 
 from graphpe.linalg import (
     ConvergenceError,
@@ -21,76 +33,11 @@ from graphpe.linalg import (
     smallest_laplacian_eigenpairs,
 )
 from graphpe.linalg.large import block_krylov, eigenpairs
-from graphpe.linalg.large.laplacian_solvers import ConjugateGradients, GroundedFactor
-from graphpe.linalg.large.spectral_operators import LowPassFilter
+from graphpe.linalg.large.eigensolvers import chebyshev, lanczos
+from graphpe.linalg.large.eigensolvers.search import Outcome
+from graphpe.linalg.large.laplacian_solvers import ConjugateGradients
 
 NORMALIZATIONS = ("none", "sym", "rw")
-
-
-def sparse(graph: networkx.Graph) -> sp.csr_array:
-    return sp.csr_array(networkx.to_scipy_sparse_array(graph, dtype=float))
-
-
-def path(n: int) -> sp.csr_array:
-    return sp.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1], format="csr")
-
-
-def cycle(n: int) -> sp.csr_array:
-    around = sp.csr_array(([1.0, 1.0], ([0, n - 1], [n - 1, 0])), shape=(n, n))
-    return sp.csr_array(path(n) + around)
-
-
-def grid(rows: int, columns: int) -> sp.csr_array:
-    return sp.csr_array(
-        sp.kron(path(rows), sp.identity(columns)) + sp.kron(sp.identity(rows), path(columns))
-    )
-
-
-def grid_values(rows: int, columns: int, k: int) -> np.ndarray:
-    along = 2 - 2 * np.cos(pi * np.arange(rows) / rows)
-    across = 2 - 2 * np.cos(pi * np.arange(columns) / columns)
-    return np.sort((along[:, None] + across).ravel())[:k]
-
-
-def random_graph(n: int, degree: int, seed: int = 0) -> sp.csr_array:
-    """About regular, unweighted, connected but for a few nodes."""
-    generator = np.random.default_rng(seed)
-    u, v = generator.integers(0, n, (2, n * degree // 2))
-    adjacency = sp.coo_array((np.ones(len(u)), (u, v)), shape=(n, n)).tocsr()
-    adjacency = sp.csr_array(adjacency + adjacency.T)
-    adjacency.data[:] = 1.0
-    return adjacency
-
-
-def operator(adjacency: sp.csr_array, normalization: str) -> sp.csr_array:
-    adjacency = sp.csr_array(adjacency - sp.diags_array(adjacency.diagonal()))
-    degrees = adjacency.sum(1)
-    inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
-    left, right = {
-        "none": (np.ones_like(degrees), np.ones_like(degrees)),
-        "sym": (np.sqrt(inverse), np.sqrt(inverse)),
-        "rw": (inverse, np.ones_like(degrees)),
-    }[normalization]
-    difference = sp.diags_array(degrees) - adjacency
-    return sp.csr_array(sp.diags_array(left) @ difference @ sp.diags_array(right))
-
-
-def check_eigenpairs(adjacency, values, vectors, normalization, k, tolerance=1e-9):
-    """Shapes, order, the eigenvalue equation, and lengths and angles of the vectors."""
-    n = adjacency.shape[0]
-    assert values.shape == (min(k, n),)
-    assert vectors.shape == (n, min(k, n))
-    assert values.dtype == vectors.dtype == np.float64
-    assert (values >= 0).all()
-    assert (np.diff(values) >= 0).all()
-    matrix = operator(adjacency, normalization)
-    scale = max(1.0, abs(matrix).max()) if matrix.nnz else 1.0
-    residual = matrix @ vectors - vectors * values
-    np.testing.assert_allclose(residual, 0.0, atol=tolerance * scale)
-    if normalization == "rw":
-        np.testing.assert_allclose(np.linalg.norm(vectors, axis=0), 1.0)
-    else:
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(min(k, n)), atol=1e-10)
 
 
 def check_large(adjacency, expected, normalization="sym", rtol=1e-8, **options):
@@ -147,11 +94,7 @@ def test_hypercube_with_eigenvalues_eleven_and_fifty_five_times(normalization):
     dimension = 11
     level = np.repeat([0, 1, 2], [1, 11, 55])[:30]
     expected = 2.0 * level / (1 if normalization == "none" else dimension)
-    hypercube = sp.csr_array((2**dimension, 2**dimension))
-    for bit in range(dimension):
-        u = np.arange(2**dimension)
-        hypercube = hypercube + sp.csr_array((np.ones(len(u)), (u, u ^ (1 << bit))))
-    check_large(hypercube, expected, normalization)
+    check_large(hypercube(dimension), expected, normalization)
 
 
 def test_star():
@@ -200,26 +143,18 @@ def test_weights_over_eight_orders_of_magnitude():
 @pytest.mark.parametrize(
     ("adjacency", "normalization", "expected"),
     [
-        (grid(30, 30), "sym", GroundedFactor),
-        (random_graph(5000, 8), "sym", LowPassFilter),
-        (random_graph(5000, 8), "none", LowPassFilter),
-        (sparse(networkx.barabasi_albert_graph(9000, 4, seed=1)), "sym", LowPassFilter),
+        (grid(30, 30), "sym", "shift-invert"),
+        (random_graph(5000, 8), "sym", "chebyshev"),
+        (random_graph(5000, 8), "none", "chebyshev"),
+        (sparse(networkx.barabasi_albert_graph(9000, 4, seed=1)), "sym", "chebyshev"),
     ],
 )
-def test_choice_of_operator(adjacency, normalization, expected, monkeypatch):
-    chosen = []
-    true_choice = eigenpairs._choose
-
-    def choose(*arguments):
-        chosen.append(true_choice(*arguments))
-        return chosen[-1]
-
-    monkeypatch.setattr(eigenpairs, "_choose", choose)
-    monkeypatch.setattr(eigenpairs, "dominant_vectors", lambda *_: pytest.skip("chosen"))
-    with pytest.raises(pytest.skip.Exception):
+def test_auto_takes_the_solver_that_suits_the_graph(
+    adjacency, normalization, expected, monkeypatch
+):
+    monkeypatch.setattr(eigenpairs, "prepared", lambda name, *_: pytest.skip(name))
+    with pytest.raises(pytest.skip.Exception, match=expected):
         smallest_laplacian_eigenpairs(adjacency, 3, normalization)
-    operator_ = chosen[0]
-    assert isinstance(getattr(operator_, "_solver", operator_), expected)
 
 
 def test_hub_without_normalisation(monkeypatch):
@@ -341,23 +276,39 @@ def test_same_seed_same_bytes(adjacency):
 
 
 class TestErrors:
-    def test_no_convergence_names_the_graph_and_the_remedy(self, monkeypatch):
+    def test_no_convergence_names_the_graph_the_solver_and_the_remedy(self, monkeypatch):
         """B2"""
         monkeypatch.setattr(block_krylov, "_STEPS", 1)
         monkeypatch.setattr(block_krylov, "_TURNS", 1)
-        message = (
-            r"graph 17: \d of 8 eigenvectors of a component of 2,500 nodes converged in \d+ block "
-            r"steps \(relative residual .*\); raise dense_limit to 2500"
+        failure = (
+            r"graph 17, component of 2,500 nodes, solver 'shift-invert': \d of 8 eigenvectors "
+            r"converged to a relative residual of 1e-09 in \d+ block steps; "
         )
-        with pytest.raises(ConvergenceError, match=message):
-            smallest_laplacian_eigenpairs(grid(50, 50), 9, name="graph 17")
+        with pytest.raises(ConvergenceError, match=failure + "take solver='auto', raise dense_lim"):
+            smallest_laplacian_eigenpairs(grid(50, 50), 9, name="graph 17", solver="shift-invert")
         assert issubclass(ConvergenceError, ValueError)
 
-    def test_wrong_vectors_are_not_returned(self, monkeypatch):
-        outcome = block_krylov.Outcome(np.eye(2500)[:, :8], True, 3, 0.0)
-        monkeypatch.setattr(eigenpairs, "dominant_vectors", lambda *_: outcome)
-        with pytest.raises(ConvergenceError, match="relative residual"):
+    def test_auto_goes_down_its_chain(self, monkeypatch):
+        monkeypatch.setattr(block_krylov, "_STEPS", 1)
+        monkeypatch.setattr(block_krylov, "_TURNS", 1)
+        check_large(grid(50, 50), grid_values(50, 50, 9), "none")
+        monkeypatch.setattr(chebyshev, "_MOST_STEPS", 1)
+        check_large(grid(50, 50), grid_values(50, 50, 9), "none")
+        monkeypatch.setattr(lanczos, "_MOST_RESTARTS", 1)
+        with pytest.raises(
+            ConvergenceError, match=r"shift-invert.*; .*chebyshev.*; .*lanczos.*; raise dense_limit"
+        ):
             smallest_laplacian_eigenpairs(grid(50, 50), 9)
+
+    @pytest.mark.parametrize("solver", ["lanczos", "shift-invert", "lobpcg", "chebyshev"])
+    def test_wrong_vectors_are_not_returned(self, solver, monkeypatch):
+        def wrong(laplacian, search):
+            n, known = search.known.shape
+            return Outcome(np.eye(n)[:, known : known + search.wanted], True, "no time")
+
+        monkeypatch.setattr(eigenpairs, "prepared", lambda *_: wrong)
+        with pytest.raises(ConvergenceError, match=f"{solver}.*relative residual"):
+            smallest_laplacian_eigenpairs(grid(50, 50), 9, solver=solver)
 
     def test_memory(self):
         """B12: refused early, with a size estimate."""
@@ -388,22 +339,56 @@ class TestErrors:
             smallest_laplacian_eigenpairs(path(3), -1)
         with pytest.raises(ValueError, match="normalization is 'l2'"):
             smallest_laplacian_eigenpairs(path(3), 1, "l2")
+        with pytest.raises(ValueError, match=r"solver is 'arpack'; it must be one of 'auto', 'lan"):
+            smallest_laplacian_eigenpairs(path(3), 1, solver="arpack")
+        for tolerance in (0.0, -1e-3, 1.0, np.nan):
+            with pytest.raises(ValueError, match=r"tolerance is .*; it must be between 0 and 1"):
+                smallest_laplacian_eigenpairs(path(3), 1, tolerance=tolerance)
+        with pytest.raises(
+            ValueError, match="device is 'meta', but solver='lobpcg' runs on the CPU"
+        ):
+            smallest_laplacian_eigenpairs(path(3), 1, solver="lobpcg", device="meta")
+
+
+def test_twelve_equal_components():
+    """Twelve zero modes, and every other value twelve times as often as in one component."""
+    twelve = disjoint(*[random_graph(500, 10, seed=3)] * 12)
+    one = np.linalg.eigvalsh(operator(random_graph(500, 10, seed=3), "sym").toarray())
+    check_large(twelve, np.repeat(one[:4], 12)[:40], "sym", dense_limit=10)
+
+
+def test_tolerance_is_met_and_not_much_more():
+    """With the tolerance the work falls: the first digits are right, the last are not."""
+    adjacency = random_graph(3000, 8)
+    exact, _ = smallest_laplacian_eigenpairs(adjacency, 6)
+    values, vectors = smallest_laplacian_eigenpairs(adjacency, 6, tolerance=1e-3)
+    residuals = np.linalg.norm(operator(adjacency, "sym") @ vectors - vectors * values, axis=0)
+    assert 1e-8 < residuals.max() <= 1e-3
+    np.testing.assert_allclose(values, exact, atol=1e-4)
 
 
 @pytest.mark.slow
 def test_email_enron(shared_data):
-    """The giant component of a real graph: hubs, whiskers, 33,696 nodes."""
-    file = shared_data / "large_graphs" / "email-Enron.txt.gz"
-    with gzip.open(file, "rt") as lines:
-        edges = np.loadtxt(lines, dtype=np.int64)
-    n = int(edges.max()) + 1
-    adjacency = sp.coo_array((np.ones(len(edges)), edges.T), shape=(n, n)).tocsr()
-    adjacency = sp.csr_array(adjacency.maximum(adjacency.T))
-    _, labels = csgraph.connected_components(adjacency)
-    giant = np.flatnonzero(labels == np.bincount(labels).argmax())
-    adjacency = adjacency[giant][:, giant]
+    adjacency = email_enron(shared_data)
     values, vectors = smallest_laplacian_eigenpairs(adjacency, 9, "sym")
     check_eigenpairs(adjacency, values, vectors, "sym", 9)
     # as scipy.sparse.linalg.eigsh(..., which="SA") has them
     np.testing.assert_allclose(values[:3], [0.0, 0.00352694, 0.00454493], atol=1e-8)
     np.testing.assert_allclose(values[-1], 0.0158045, atol=1e-7)
+
+
+@pytest.mark.slow
+def test_tolokers(shared_data):
+    adjacency = tolokers(shared_data)
+    values, vectors = smallest_laplacian_eigenpairs(adjacency, 9, "sym")
+    check_eigenpairs(adjacency, values, vectors, "sym", 9)
+    degrees = adjacency.sum(1)
+    normalised = operator(adjacency, "sym")
+    expected = sp.linalg.eigsh(
+        sp.identity(len(degrees)) - normalised,
+        9,
+        which="LA",
+        v0=np.sqrt(degrees)[::-1].copy(),
+        return_eigenvectors=False,
+    )
+    np.testing.assert_allclose(values, np.sort(1 - expected), atol=1e-12)

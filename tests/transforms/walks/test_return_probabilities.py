@@ -15,7 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
+from graphpe.testing import check_encoding
 from graphpe.transforms import AddRandomWalkPE
+
+INSTANCES = [
+    AddRandomWalkPE(9, dense_limit=7),
+    AddRandomWalkPE(steps=(4, 0, 7), space_dimension=2, samples=8),
+]
+
+
+@pytest.mark.parametrize("encoding", INSTANCES, ids=repr)
+def test_contract(encoding: AddRandomWalkPE) -> None:
+    check_encoding(encoding)
 
 
 def return_probabilities(data: Data, steps: int) -> np.ndarray:
@@ -115,7 +126,7 @@ def test_b35_single_atoms_and_isolated_nodes_have_zeros() -> None:
 def test_a_dag_has_zeros_and_says_so() -> None:
     dag = graph(4, [(0, 1), (1, 2), (0, 3)], directed=True)
     for dense_limit in (500, 2):
-        with pytest.warns(UserWarning, match="no walk back to any node, so their encoding is zero"):
+        with pytest.warns(UserWarning, match="no walk of up to 4 steps back to any node"):
             assert not AddRandomWalkPE(4, dense_limit=dense_limit)(dag).random_walk_pe.any()
 
 
@@ -155,3 +166,80 @@ def test_integer_x_is_not_filled_with_zeros() -> None:
     data.x = torch.zeros(9, 1, dtype=torch.long)
     with pytest.raises(ValueError, match=r"x is torch.int64, which cannot hold it"):
         AddRandomWalkPE(2, attr_name=None)(data)
+
+
+@pytest.mark.parametrize("dense_limit", [500, 2])
+def test_chosen_steps_are_the_columns_of_the_walk(dense_limit: int) -> None:
+    data = zoo()["isolated nodes"]
+    every = AddRandomWalkPE(7, dense_limit=dense_limit)(data).random_walk_pe
+    chosen = AddRandomWalkPE(steps=[6, 0, 1, 2], dense_limit=dense_limit)(data).random_walk_pe
+    assert torch.equal(chosen[:, [0, 2, 3]], every[:, [5, 0, 1]])
+    assert torch.equal(chosen[:, 1], torch.ones(6))  # isolated nodes too: no step is taken
+    assert AddRandomWalkPE(steps=[2, 4]) == AddRandomWalkPE(steps=(2, 4))
+
+
+@pytest.mark.parametrize("dense_limit", [500, 2])
+def test_the_space_dimension_makes_up_for_the_decay(dense_limit: int) -> None:
+    """On a long path, a line, a walk is back after an even number of steps k with √(2/(πk))."""
+    data = from_networkx(networkx.path_graph(401))
+    transform = AddRandomWalkPE(
+        steps=(0, 50, 100), space_dimension=1, dense_limit=dense_limit, dtype="float64"
+    )
+    middle = transform(data).random_walk_pe[200]
+    assert middle[0] == 0
+    np.testing.assert_allclose(middle[1:], np.sqrt(2 / np.pi), rtol=0.01)
+    plain = AddRandomWalkPE(3)(data).random_walk_pe
+    corrected = AddRandomWalkPE(3, space_dimension=3)(data).random_walk_pe
+    torch.testing.assert_close(corrected, plain * torch.tensor([1, 2**1.5, 3**1.5]))
+
+
+def test_b16_samples_estimate_a_large_graph_with_standard_errors() -> None:
+    data = from_networkx(networkx.random_regular_graph(4, 900, seed=0))
+    exact = AddRandomWalkPE(steps=(0, 2, 4, 5))(data)
+    assert "random_walk_pe_standard_error" not in exact
+    sampled = AddRandomWalkPE(steps=(0, 2, 4, 5), samples=200)(data)
+    error = sampled.random_walk_pe_standard_error
+    assert not error[:, :2].any()
+    assert error[:, 2:].all()
+    off = (sampled.random_walk_pe - exact.random_walk_pe)[:, 2:] / error[:, 2:]
+    assert 0.9 < float(off.std()) < 1.1
+    assert abs(float(off.mean())) < 0.1
+    other = AddRandomWalkPE(steps=(0, 2, 4, 5), samples=200, seed=1)(data)
+    assert not torch.equal(other.random_walk_pe, sampled.random_walk_pe)
+
+
+def test_samples_leave_small_graphs_exact() -> None:
+    data = zoo()["path"]
+    sampled = AddRandomWalkPE(6, samples=2)(data)
+    assert torch.equal(sampled.random_walk_pe, AddRandomWalkPE(6)(data).random_walk_pe)
+    assert torch.equal(sampled.random_walk_pe_standard_error, torch.zeros(9, 6))
+
+
+def test_an_undirected_graph_without_a_walk_back_is_no_cause_to_warn() -> None:
+    for dense_limit in (500, 2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert not AddRandomWalkPE(1, dense_limit=dense_limit)(zoo()["path"])[
+                "random_walk_pe"
+            ].any()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "takes walk_length or steps, got neither"),
+        ({"walk_length": 3, "steps": (1,)}, "takes walk_length or steps, got both"),
+        ({"steps": ()}, r"steps is \(\); it must be a list"),
+        ({"steps": 4}, "steps is 4; it must be a list"),
+        ({"steps": (1, -1)}, r"steps\[1\] is -1"),
+        ({"steps": (1.5,)}, r"steps\[0\] is 1.5"),
+        ({"steps": (2, 2)}, "with a number twice"),
+        ({"walk_length": 3, "space_dimension": -1}, "space_dimension is -1"),
+        ({"walk_length": 3, "samples": 1}, "samples is 1"),
+        ({"walk_length": 3, "samples": 0}, "samples is 0"),
+        ({"walk_length": 3, "seed": -1}, "seed is -1"),
+    ],
+)
+def test_bad_settings(settings: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        AddRandomWalkPE(**settings)

@@ -13,6 +13,7 @@ from graphpe.linalg.laplacian import (
     laplacian,
     without_self_loops,
 )
+from graphpe.linalg.spectra.connected_components import component_labels, zero_modes
 
 # Entries of a column within this relative distance of the largest modulus count as tied with it.
 _TIE_TOLERANCE = 1e-6
@@ -40,7 +41,7 @@ def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def laplacian_eigenpairs(
-    adjacency: Tensor, normalization: Normalization = "sym"
+    adjacency: Tensor, normalization: Normalization = "sym", labels: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """All eigenpairs of the Laplacian of each graph of a stack, self-loops removed.
 
@@ -48,25 +49,80 @@ def laplacian_eigenpairs(
     u_j the eigenvectors of L_sym, each scaled to unit L2 norm (an isolated node has D = 1 here, so
     that its own vector survives).
 
+    The zero modes are known in closed form, one for each connected component: they come first, with
+    eigenvalue exactly 0, those of large components before those of small ones. All other values are
+    positive, so that weights however small do not make a nonzero mode look like one of them.
+
     Args:
         adjacency: ``[b, n, n]`` float64, symmetric, finite, non-negative.
         normalization: ``"none"``, ``"sym"`` or ``"rw"``.
+        labels: ``[b, n]`` from :func:`component_labels`; None computes them.
 
     Returns:
-        Values ``[b, n]``, ascending, none negative, and vectors ``[b, n, n]``, one per column.
-        Signs, and bases of repeated eigenvalues, are the solver's: see :func:`canonical_signs`.
+        Values ``[b, n]``, ascending, and vectors ``[b, n, n]``, one per column.
+        Signs, and bases of repeated eigenvalues other than 0, are the solver's: see
+        :func:`canonical_signs`.
 
     Raises:
         ValueError: If ``normalization`` is unknown or an entry is not finite.
     """
     check_normalization(normalization)
-    values, vectors = eigh(laplacian(adjacency, "none" if normalization == "none" else "sym"))
-    values = values.clamp_min(0.0)  # a Laplacian has no negative eigenvalue: these are rounding
-    if normalization == "rw":
-        degrees = degree(without_self_loops(adjacency))
-        vectors = vectors / torch.where(degrees > 0, degrees, 1.0).sqrt().unsqueeze(-1)
-        vectors = vectors / vectors.mT.contiguous().norm(dim=-1).unsqueeze(-2)
-    return values, vectors
+    operator = laplacian(adjacency, "none" if normalization == "none" else "sym")
+    if operator.numel() == 0:
+        return eigh(operator)
+    degrees = degree(without_self_loops(adjacency))
+    degrees = torch.where(degrees > 0, degrees, 1.0)
+    values, vectors = _eigenpairs(
+        operator,
+        torch.ones_like(degrees) if normalization == "none" else degrees.sqrt(),
+        component_labels(adjacency) if labels is None else labels,
+    )
+    return values, random_walk_vectors(vectors, degrees) if normalization == "rw" else vectors
+
+
+def random_walk_vectors(vectors: Tensor, degrees: Tensor) -> Tensor:
+    """Eigenvectors of I − D^{-1} A from those of L_sym: D^{-1/2} u_j, scaled to unit L2 norm.
+
+    Args:
+        vectors: ``[b, n, k]``.
+        degrees: ``[b, n]`` without self-loops, 1 for isolated nodes.
+
+    Returns:
+        ``[b, n, k]``.
+    """
+    vectors = vectors / degrees.sqrt().unsqueeze(-1)
+    return vectors / vectors.mT.contiguous().norm(dim=-1).unsqueeze(-2)
+
+
+def _eigenpairs(operator: Tensor, scale: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenpairs of a Laplacian, which is changed, with the zero modes ``scale`` (one per component) put first."""
+    is_connected = not bool(labels.any())
+    if is_connected:
+        own = scale / scale.norm(dim=-1, keepdim=True)  # the only zero mode
+    else:
+        modes = zero_modes(labels, scale)
+        own = modes.sum(-1)  # the entry of each node in the mode of its component
+    # Moved far below the rest of the spectrum they cannot mix with other modes, and come first.
+    largest = operator.diagonal(dim1=-2, dim2=-1).amax(-1)
+    far = torch.where(largest > 0, 3.0 * largest, 1.0)[:, None, None]
+    projector = (far * own.unsqueeze(-1)) * own.unsqueeze(-2)
+    if not is_connected:
+        projector *= labels.unsqueeze(-1) == labels.unsqueeze(-2)
+    operator -= projector
+    del projector
+    values, vectors = eigh(operator)
+
+    # Nonzero modes have positive values, which rounding may have made 0 or negative.
+    values = values.clamp_min_(torch.finfo(values.dtype).tiny)
+    if is_connected:
+        values[:, 0] = 0.0
+        vectors[:, :, 0] = own
+        return values, vectors
+    is_known = torch.arange(labels.shape[-1], device=labels.device) <= labels.amax(-1, keepdim=True)
+    return (
+        torch.where(is_known, 0.0, values),
+        torch.where(is_known.unsqueeze(-2), modes, vectors),
+    )
 
 
 def canonical_signs(vectors: Tensor) -> Tensor:

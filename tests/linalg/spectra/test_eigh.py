@@ -56,6 +56,45 @@ def test_zeros_count_components(matrix):
         assert int(torch.linalg.matrix_rank(zero_modes, rtol=1e-6)) == components
 
 
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_zero_modes_in_closed_form(normalization):
+    """One for each component, the largest first; an edge of weight 1e-40 is an edge."""
+    matrix = torch.zeros(1, 6, 6, dtype=torch.float64)
+    for u, v, weight in [(0, 1, 2.0), (3, 4, 1.0), (4, 5, 1e-40)]:
+        matrix[0, u, v] = matrix[0, v, u] = weight
+    values, vectors = laplacian_eigenpairs(matrix, normalization)
+    assert values[0, :3].tolist() == [0, 0, 0]
+    degrees = matrix[0].sum(-1)
+    scale = degrees.sqrt() if normalization == "sym" else torch.ones_like(degrees)
+    expected = torch.zeros(6, 3, dtype=torch.float64)
+    expected[3:, 0] = scale[3:] / scale[3:].norm()
+    expected[:2, 1] = 0.5**0.5
+    expected[2, 2] = 1.0
+    torch.testing.assert_close(vectors[0, :, :3], expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_only_zero_modes_have_the_eigenvalue_zero(normalization):
+    """Nineteen eigenvalues lie below all rounding, which makes some of them negative."""
+    weights = torch.tensor([3.0, 1e-40] * 20, dtype=torch.float64)[:39]
+    matrix = torch.diag(weights, 1)
+    values, _ = laplacian_eigenpairs((matrix + matrix.T)[None], normalization)
+    assert (values[0] == 0).tolist() == [True] + 39 * [False]
+    assert bool((values[0].diff() >= 0).all())
+    assert float(values[0, 19]) < 1e-12
+
+
+def test_zero_modes_of_a_stack_with_different_numbers_of_components():
+    matrix = torch.stack(
+        [adjacency(networkx.path_graph(5))[0], torch.zeros(5, 5), torch.diag(torch.ones(4), 1)]
+    ).double()
+    matrix[2] = matrix[2] + matrix[2].T
+    matrix[2, 1, 2] = matrix[2, 2, 1] = 0.0
+    for normalization in NORMALIZATIONS:
+        values, _ = laplacian_eigenpairs(matrix, normalization)
+        assert (values == 0).sum(-1).tolist() == [1, 5, 2]
+
+
 def test_isolated_node_changes_nothing_for_the_others():
     matrix = random_stack(1, 9, density=1.0)
     alone, _ = laplacian_eigenpairs(matrix, "sym")
@@ -128,7 +167,7 @@ class TestVerification:
 
     @pytest.fixture
     def verified_eigh(self):
-        return importlib.import_module("graphpe.linalg.eigh")._verified_eigh
+        return importlib.import_module("graphpe.linalg.spectra.eigh")._verified_eigh
 
     def test_wrong_results_are_computed_again(self, verified_eigh, monkeypatch):
         matrix = laplacian(random_stack(5, 7))

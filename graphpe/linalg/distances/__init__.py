@@ -1,0 +1,1 @@
+"""Shortest paths and orders of dense stacks of graphs."""

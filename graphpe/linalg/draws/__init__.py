@@ -1,0 +1,1 @@
+"""Random draws that are functions of a key and a position."""

@@ -1,0 +1,1 @@
+"""Spectra of dense stacks of graphs, and what is made of them."""

@@ -1,0 +1,1 @@
+"""Counts of small structures in dense stacks and in lists of neighbours."""

@@ -1,0 +1,1 @@
+"""Random walks on dense stacks of graphs."""
