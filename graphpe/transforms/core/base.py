@@ -138,6 +138,13 @@ class Encoding(BaseTransform):
     # --- what every encoding has -----------------------------------------------------------------------------------
 
     @property
+    def field_name(self) -> str:
+        """Name of the first field: ``attr_name``, or its default where the field goes to ``x``."""
+        if self.attr_name is None:
+            return type(self).__dataclass_fields__["attr_name"].default or type(self).__name__
+        return self.attr_name
+
+    @property
     def torch_dtype(self) -> torch.dtype:
         """``dtype`` as torch has it."""
         return getattr(torch, self.dtype)

@@ -82,7 +82,7 @@ class AddLandmarkDistancePE(Encoding):
     def fields(self) -> tuple[Field, ...]:
         return (
             Field(
-                "landmark_distance_pe" if self.attr_name is None else self.attr_name,
+                self.field_name,
                 "node",
                 self.landmarks,
                 self.torch_dtype,

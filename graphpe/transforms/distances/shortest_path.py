@@ -66,10 +66,9 @@ class AddShortestPathPE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "shortest_path_pe" if self.attr_name is None else self.attr_name
         if self.weighted:
-            return (Field(name, "pair", 2, self.torch_dtype),)
-        return (Field(name, "pair", 1, torch.int64, categories=self.cap + 2),)
+            return (Field(self.field_name, "pair", 2, self.torch_dtype),)
+        return (Field(self.field_name, "pair", 1, torch.int64, categories=self.cap + 2),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         distance = block.shared(path_lengths if self.weighted else hop_distances)

@@ -57,8 +57,7 @@ class AddShortestPathEdgePE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "shortest_path_edge_pe" if self.attr_name is None else self.attr_name
-        return (Field(name, "pair", self.max_distance, torch.int64, padding=-1),)
+        return (Field(self.field_name, "pair", self.max_distance, torch.int64, padding=-1),)
 
     @property
     def is_equivariant(self) -> bool:

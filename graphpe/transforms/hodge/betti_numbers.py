@@ -48,8 +48,7 @@ class AddBettiNumberSE(HodgeEncoding):
     paper: ClassVar[str] = "Lim 2020"
 
     def fields(self) -> tuple[Field, ...]:
-        name = "betti_number_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "graph", 2, torch.int64),)
+        return (Field(self.field_name, "graph", 2, torch.int64),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         graphs = block.shared(simple_graphs)

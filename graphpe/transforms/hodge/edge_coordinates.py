@@ -78,10 +78,9 @@ class AddHodgePE(HodgeEncoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "hodge_pe" if self.attr_name is None else self.attr_name
         symmetry = "none" if self.invariant else "basis"
         return (
-            Field(name, "edge", 3 * self.k, self.torch_dtype, symmetry=symmetry),
+            Field(self.field_name, "edge", 3 * self.k, self.torch_dtype, symmetry=symmetry),
             Field(self.eigenvalue_name, "graph", 3 * self.k, self.torch_dtype),
             Field(self.count_name, "graph", 3, torch.int64),
         )

@@ -84,8 +84,7 @@ class AddRandomFeaturesPE(Encoding):
             )
 
     def fields(self) -> tuple[Field, ...]:
-        name = "random_features_pe" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", self.channels, self.torch_dtype),)
+        return (Field(self.field_name, "node", self.channels, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (self._draw(block),)

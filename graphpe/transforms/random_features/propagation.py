@@ -104,9 +104,8 @@ class AddRandomFeaturePropagation(UndirectedEncoding):
             super().check(part)
 
     def fields(self) -> tuple[Field, ...]:
-        name = "random_feature_propagation_pe" if self.attr_name is None else self.attr_name
         width = self.trajectories * (self.steps + 1) * self.channels
-        return (Field(name, "node", width, self.torch_dtype),)
+        return (Field(self.field_name, "node", width, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         adjacency = block.adjacency if self.operator == "walk" else block.undirected_adjacency

@@ -76,8 +76,7 @@ class AddDistanceDecayPE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "distance_decay_pe" if self.attr_name is None else self.attr_name
-        return (Field(name, "pair", self.heads, self.torch_dtype),)
+        return (Field(self.field_name, "pair", self.heads, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         hops = block.shared(hop_distances).clamp(max=block.n).long()  # n where no path leads

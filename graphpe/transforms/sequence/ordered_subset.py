@@ -75,8 +75,7 @@ class AddOrderedSubsetPE(Encoding):
         return False  # the draw changes with the numbering of the nodes
 
     def fields(self) -> tuple[Field, ...]:
-        name = "ordered_subset_pe" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", 1, torch.int64, categories=self.maximum),)
+        return (Field(self.field_name, "node", 1, torch.int64, categories=self.maximum),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (random_positions(block, self.order, self.maximum, self.seed).unsqueeze(-1),)

@@ -83,8 +83,7 @@ class AddSinusoidalPE(Encoding):
         return self.order != "given" and self.maximum is None
 
     def fields(self) -> tuple[Field, ...]:
-        name = "sinusoidal_pe" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", self.channels, self.torch_dtype),)
+        return (Field(self.field_name, "node", self.channels, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (self._sinusoids(block),)

@@ -50,8 +50,7 @@ class AddTopologicalOrderPE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "topological_order_pe" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", 3, torch.int64, categories=self.maximum + 1),)
+        return (Field(self.field_name, "node", 3, torch.int64, categories=self.maximum + 1),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (self._encode(block),)

@@ -125,9 +125,8 @@ class AddLaplacianEigenvectorPE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        vectors = "laplacian_eigenvector_pe" if self.attr_name is None else self.attr_name
         return (
-            Field(vectors, "node", self.k, self.torch_dtype, symmetry="basis"),
+            Field(self.field_name, "node", self.k, self.torch_dtype, symmetry="basis"),
             Field(self.eigenvalue_name, "graph", self.k, self.torch_dtype),
             Field(self.count_name, "graph", 1, torch.int64),
             Field(self.cut_name, "graph", 1, torch.int64),

@@ -61,7 +61,7 @@ class AddElectrostaticPE(UndirectedEncoding):
     sparse_alternative: ClassVar[str] = "take AddEffectiveResistancePE(level='edge') instead, or "
 
     def fields(self) -> tuple[Field, ...]:
-        return (Field(self.attr_name or "electrostatic_pe", "pair", 1, self.torch_dtype),)
+        return (Field(self.field_name, "pair", 1, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (block.shared(potentials).unsqueeze(-1),)
@@ -110,8 +110,7 @@ class AddElectrostaticSE(UndirectedEncoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "electrostatic_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", 10, self.torch_dtype),)
+        return (Field(self.field_name, "node", 10, self.torch_dtype),)
 
     def workspace(self, n: int) -> int:
         return super().workspace(n) + 6 * n * n

@@ -68,8 +68,7 @@ class AddHeatKernelSE(UndirectedEncoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "heat_kernel_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", len(self.times), self.torch_dtype),)
+        return (Field(self.field_name, "node", len(self.times), self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         values, vectors = block.eigenpairs(self.normalization)
@@ -123,8 +122,7 @@ class AddHeatKernelPE(UndirectedEncoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "heat_kernel_pe" if self.attr_name is None else self.attr_name
-        return (Field(name, "pair", len(self.times), self.torch_dtype),)
+        return (Field(self.field_name, "pair", len(self.times), self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         values, vectors = block.eigenpairs("none" if self.normalization == "none" else "sym")

@@ -72,7 +72,7 @@ class AddSpectralProjectorPE(UndirectedEncoding):
 
     def fields(self) -> tuple[Field, ...]:
         return (
-            Field(self.attr_name or "spectral_projector_pe", "pair", self.k, self.torch_dtype),
+            Field(self.field_name, "pair", self.k, self.torch_dtype),
             Field(self.eigenvalue_name, "graph", self.k, self.torch_dtype),
             Field(self.multiplicity_name, "graph", self.k, torch.int64),
         )

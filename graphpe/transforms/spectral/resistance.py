@@ -41,8 +41,7 @@ class _CappedDistance(UndirectedEncoding):
         """``[e]`` distances of the ends of the edges; infinite between components."""
 
     def fields(self) -> tuple[Field, ...]:
-        name = self.attr_name or type(self).__dataclass_fields__["attr_name"].default
-        return (Field(name, self.level, 2, self.torch_dtype),)
+        return (Field(self.field_name, self.level, 2, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         distance = self.distances(block)

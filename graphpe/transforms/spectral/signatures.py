@@ -67,8 +67,7 @@ class AddWaveKernelSE(UndirectedEncoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "wave_kernel_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", self.energies, self.torch_dtype),)
+        return (Field(self.field_name, "node", self.energies, self.torch_dtype),)
 
     def workspace(self, n: int) -> int:
         return super().workspace(n) + 3 * n * self.energies
@@ -130,9 +129,7 @@ class AddSpectralDensitySE(UndirectedEncoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        return (
-            Field(self.attr_name or "spectral_density_se", "graph", self.bins, self.torch_dtype),
-        )
+        return (Field(self.field_name, "graph", self.bins, self.torch_dtype),)
 
     def workspace(self, n: int) -> int:
         return super().workspace(n) + 3 * n * self.bins

@@ -50,8 +50,7 @@ class AddClusteringCoefficientSE(UndirectedEncoding):
     paper: ClassVar[str] = "Watts and Strogatz 1998"
 
     def fields(self) -> tuple[Field, ...]:
-        name = "clustering_coefficient_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", 1, self.torch_dtype),)
+        return (Field(self.field_name, "node", 1, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         adjacency = simple_adjacency(block)

@@ -46,8 +46,7 @@ class AddCoreNumberSE(UndirectedEncoding):
     paper: ClassVar[str] = "Seidman 1983"
 
     def fields(self) -> tuple[Field, ...]:
-        name = "core_number_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", 1, self.torch_dtype),)
+        return (Field(self.field_name, "node", 1, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (by_graph(core_numbers(simple_neighbors(block)), block),)

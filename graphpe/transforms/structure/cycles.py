@@ -75,8 +75,7 @@ class AddCycleCountSE(UndirectedEncoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "cycle_count_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", len(self.lengths), self.torch_dtype),)
+        return (Field(self.field_name, "node", len(self.lengths), self.torch_dtype),)
 
     def workspace(self, n: int) -> int:
         return super().workspace(n) + workspace_of_dense_count(n)

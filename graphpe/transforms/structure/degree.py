@@ -81,7 +81,7 @@ class AddDegreeSE(Encoding):
     def fields(self) -> tuple[Field, ...]:
         return (
             Field(
-                "degree_se" if self.attr_name is None else self.attr_name,
+                self.field_name,
                 "node",
                 2 if self.directions == "in_out" else 1,
                 torch.int64,

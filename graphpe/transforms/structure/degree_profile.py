@@ -50,8 +50,7 @@ class AddLocalDegreeProfileSE(UndirectedEncoding):
     paper: ClassVar[str] = "Cai and Wang 2018"
 
     def fields(self) -> tuple[Field, ...]:
-        name = "local_degree_profile_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", 5, self.torch_dtype),)
+        return (Field(self.field_name, "node", 5, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (by_graph(local_degree_profile(simple_neighbors(block)), block),)

@@ -113,8 +113,7 @@ class AddHomomorphismCountSE(UndirectedEncoding):
         return tuple(tree for n in range(2, self.max_tree_nodes + 1) for tree in rooted_trees(n))
 
     def fields(self) -> tuple[Field, ...]:
-        name = "homomorphism_count_se" if self.attr_name is None else self.attr_name
-        return (Field(name, "node", len(self.patterns), self.torch_dtype),)
+        return (Field(self.field_name, "node", len(self.patterns), self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         trees = by_graph(tree_homomorphisms(simple_neighbors(block), self._trees), block)

@@ -67,7 +67,7 @@ class AddWeisfeilerLemanSE(UndirectedEncoding):
     def fields(self) -> tuple[Field, ...]:
         return (
             Field(
-                "weisfeiler_leman_se" if self.attr_name is None else self.attr_name,
+                self.field_name,
                 "node",
                 1,
                 torch.int64,

@@ -83,10 +83,9 @@ class AddPersonalizedPageRankPE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "personalized_pagerank_pe" if self.attr_name is None else self.attr_name
         if self.landmarks is None:
-            return (Field(name, "pair", 1, self.torch_dtype),)
-        return (Field(name, "node", self.landmarks, self.torch_dtype),)
+            return (Field(self.field_name, "pair", 1, self.torch_dtype),)
+        return (Field(self.field_name, "node", self.landmarks, self.torch_dtype),)
 
     @property
     def is_equivariant(self) -> bool:

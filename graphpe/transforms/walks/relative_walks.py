@@ -53,8 +53,7 @@ class AddRelativeRandomWalkPE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "relative_random_walk_pe" if self.attr_name is None else self.attr_name
-        return (Field(name, "pair", self.walk_length, self.torch_dtype),)
+        return (Field(self.field_name, "pair", self.walk_length, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (walk_probabilities(block.adjacency, self.walk_length, self.torch_dtype),)

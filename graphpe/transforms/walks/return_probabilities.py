@@ -89,9 +89,8 @@ class AddRandomWalkPE(Encoding):
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
-        name = "random_walk_pe" if self.attr_name is None else self.attr_name
         width = len(self._steps)
-        probabilities = Field(name, "node", width, self.torch_dtype)
+        probabilities = Field(self.field_name, "node", width, self.torch_dtype)
         if self.samples is None:
             return (probabilities,)
         return (probabilities, Field(self.standard_error_name, "node", width, self.torch_dtype))
