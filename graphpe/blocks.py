@@ -66,7 +66,7 @@ class Block:
     def edges(self) -> tuple[Tensor, Tensor, Tensor]:
         """The edges in the order of an edge-level field: which graph of the block, source and target, each ``[e]``."""
         slot, column = self._edge_columns
-        source, target = self.graphs.edge_index[:, column]
+        source, target = self.graphs.edge_index[:, column].long()
         return slot, source, target
 
     @cached_property
@@ -201,7 +201,7 @@ class LargeGraph:
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """Source and target of the edges in the order of an edge-level field, each ``[e]``."""
         _, column = self.graphs.edges_of(torch.tensor([self.number]))
-        source, target = self.graphs.edge_index[:, column].cpu().numpy()
+        source, target = self.graphs.edge_index[:, column].long().cpu().numpy()
         return source, target
 
     @cached_property

@@ -7,15 +7,25 @@ import numbers
 import operator
 from collections.abc import Sequence
 
+_LARGEST_INT64 = 2**63 - 1
 
-def require_positive_integer(name: str, value: object) -> None:
-    """Raises a ValueError unless ``value`` is an integer >= 1."""
+
+def require_positive_integer(name: str, value: object, most: int = _LARGEST_INT64) -> None:
+    """Raises a ValueError unless ``value`` is an integer from 1 to ``most``."""
     try:
         is_valid = not isinstance(value, bool) and operator.index(value) >= 1
     except TypeError:
         is_valid = False
     if not is_valid:
         raise ValueError(f"{name} is {value!r}; it must be an integer >= 1")
+    if operator.index(value) > most:
+        raise ValueError(f"{name} is {value!r}; it must be an integer from 1 to {most:,}")
+
+
+def require_boolean(name: str, value: object) -> None:
+    """Raises a ValueError unless ``value`` is True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}; it must be True or False")
 
 
 def require_seed(name: str, value: object) -> None:
@@ -46,3 +56,10 @@ def require_number(
         raise ValueError(
             f"{name} is {value!r}; it must be a finite number {relation} {least:g}{limit}"
         )
+
+
+def require_probability(name: str, value: object) -> None:
+    """Raises a ValueError unless ``value`` is a number over 0 and at most 1."""
+    require_number(name, value, 0.0, may_equal=False)
+    if value > 1:
+        raise ValueError(f"{name} is {value!r}; a probability is at most 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +12,8 @@ Level = Literal["node", "edge", "pair", "graph"]
 Symmetry = Literal["none", "sign", "basis", "phase"]
 
 # PyG decides from parts of a name how a tensor is collated, so these parts may not occur in a field's name.
-_RESERVED_PARTS = ("batch", "index", "face", "adj", "ptr")
+_RESERVED_PARTS = ("batch", "index")
+_RESERVED_NAMES = ("adj", "adj_t", "face", "ptr")
 
 
 @dataclass(frozen=True)
@@ -25,20 +27,25 @@ class Field:
     | pair | ``[n * n, width]``, row-major (source, target) | concatenated |
     | graph | ``[1, width]`` | concatenated |
 
+    A field with a ``shape`` has that in place of ``width``: ``[n, *shape]`` for a node field.
+
     Args:
         name: Attribute name on the ``Data``.
         level: What one row describes: ``"node"``, ``"edge"``, ``"pair"`` or ``"graph"``.
         width: Number of columns.
         dtype: Stored dtype.
-        symmetry: The freedom left in the columns: ``"sign"`` (±1 per column), ``"basis"`` (an orthogonal
-            matrix per eigenspace; includes sign), ``"phase"`` (a unit complex number per column), or ``"none"``.
+        symmetry: The freedom left in the columns: ``"sign"`` (±1 per column), ``"basis"`` (an orthogonal matrix per
+            eigenspace, for complex numbers a unitary one; includes sign and phase), ``"phase"`` (a unit complex number
+            per column), or ``"none"``.
         padding: Value of the columns that a small graph does not fill.
         categories: For integers that stand for categories, their number: the values are 0 to ``categories - 1``, and
             an embedding table has so many rows. None for anything else.
+        shape: Shape of a row that is not a list of columns but [Q, k], say; ``width`` is the product. None:
+            ``(width,)``.
 
     Raises:
-        ValueError: If the name would make PyG collate the tensor in another way than the level says, or categories
-            are not integers.
+        ValueError: If the name would make PyG collate the tensor in another way than the level says, categories are
+            not integers, or the shape is not that of ``width`` numbers.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Field:
     symmetry: Symmetry = "none"
     padding: float = 0.0
     categories: int | None = None
+    shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         reserved = [part for part in _RESERVED_PARTS if part in self.name]
@@ -56,10 +64,29 @@ class Field:
                 f"field name {self.name!r} contains {reserved[0]!r}, which PyG collates in a special way; "
                 "choose a name without it"
             )
+        if self.name in _RESERVED_NAMES:
+            raise ValueError(
+                f"field name {self.name!r} has a meaning of its own in PyG; choose another name"
+            )
         if not self.name.isidentifier():
             raise ValueError(f"field name {self.name!r} is not a valid attribute name")
+        if "node" in self.name and self.level != "node":
+            raise ValueError(
+                f"field name {self.name!r} contains 'node', from which PyG tells the number of nodes, but it is a "
+                f"{self.level} field; choose a name without it"
+            )
         is_integer = not (self.dtype.is_floating_point or self.dtype.is_complex)
         if self.categories is not None and not is_integer:
             raise ValueError(
                 f"field {self.name!r} has {self.categories} categories but dtype {self.dtype}; categories are integers"
             )
+        if self.shape is not None and math.prod(self.shape) != self.width:
+            raise ValueError(
+                f"field {self.name!r} has width {self.width}, but rows of shape {self.shape}; the width must be the "
+                "product"
+            )
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of one row: ``shape``, or ``(width,)``."""
+        return (self.width,) if self.shape is None else self.shape

@@ -16,11 +16,11 @@ from graphpe.transforms import Encoding
 class Numbers(Encoding):
     """Numbers of every level, all different, made from degrees and edges."""
 
-    attr_name: str | None = "numbers_node"
+    attr_name: str | None = "numbers_own"
 
     def fields(self) -> tuple[Field, ...]:
         return (
-            Field("numbers_node", "node", 2, self.torch_dtype),
+            Field(self.field_name, "node", 2, self.torch_dtype),
             Field("numbers_edge", "edge", 1, self.torch_dtype),
             Field("numbers_pair", "pair", 2, self.torch_dtype),
             Field("numbers_graph", "graph", 2, self.torch_dtype),

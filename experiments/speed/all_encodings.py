@@ -1,15 +1,17 @@
 """Time of every encoding against the code that one would write for a single graph, in the same process.
 
-    python experiments/speed/all_encodings.py --zinc data/zinc
-    python experiments/speed/all_encodings.py
+    python experiments/speed/all_encodings.py --zinc data/zinc --out experiments/results/encodings-speed.json
+    python experiments/speed/all_encodings.py --markdown experiments/results/encodings-speed.json
 
 on molecules (ZINC-12k; without ``--zinc`` the bundled ogbg-molesol) and on generated graphs of 100 to 500 nodes. The
-code for a single graph is in ``per_graph.py``; it is looped over evenly spaced graphs, as many as take about
-``--seconds``, which lie ready in a list, and what it gives is not stored with them. Each method is timed ``--repeats``
-times, alternating with the other, and the fastest run of each counts: machines are shared. Then several encodings in
-one call are timed against one call for each of them.
+code for a single graph is a ``pre_transform``, once with PyG's utilities or networkx (``with_pyg.py``) and once with
+numpy (``with_numpy.py``). It runs as its users run it: over a list of graphs, the results of which are kept, in one
+process, with the default number of threads or with one, whichever is faster; on evenly spaced graphs, as many as take
+about ``--seconds``. graphpe encodes the whole dataset, on all cores
+and again on one. The methods take turns, ``--repeats`` times, and the fastest run of each counts: machines are shared.
+Then several encodings in one call are timed against one call for each of them.
 
-Prints tables and writes them as JSON.
+Prints the section on it of the README, and writes the numbers as JSON; ``--markdown`` prints it from such a file.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 from benchmark_graphs import (
     dataset_of,
     evenly_spaced,
@@ -31,33 +36,38 @@ from benchmark_graphs import (
     zinc,
 )
 from cases import CASES, GROUPS, Case
+from encodings_table import markdown
 from measuring import circumstances, seconds
-from rich.console import Console
-from rich.table import Table
 from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.transforms import BaseTransform
 
 import graphpe
 from graphpe.data import OGBGraphs
 from graphpe.transforms import Encoding
+from graphpe.transforms.core.threads import single_threaded_blas, single_threaded_torch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 # Of slow code for a single graph, so that the sample has graphs of all kinds and sizes.
 FEWEST_GRAPHS = 12
 
-# After these an encoding is not repeated.
-LONGEST_SECONDS = 20
+# After these, what is measured is not repeated.
+LONGEST_SECONDS = 5
 
 
 def main() -> None:
     arguments = parse()
+    if arguments.markdown:
+        print(markdown(json.loads(Path(arguments.markdown).read_text())), end="")
+        return
+    start = time.perf_counter()
     datasets = {"molecules": molecules(arguments), "larger": larger_graphs(arguments.larger_graphs)}
     rows = []
     for case in CASES:
         if arguments.only in type(case.encoding).__name__:
             measured = {name: measure(case, data, arguments) for name, data in datasets.items()}
-            rows.append({"encoding": repr(case.encoding), "per_graph": case.made_with, **measured})
-            tell(rows[-1]["encoding"], measured)
+            rows.append({"encoding": repr(case.encoding), **measured})
+            tell(rows[-1])
     together = []
     for group, encodings in GROUPS.items():
         if not arguments.only:
@@ -66,10 +76,12 @@ def main() -> None:
                 for name, data in datasets.items()
             }
             together.append({"group": group, "encodings": list(map(repr, encodings)), **measured})
-            tell(group, measured)
+            tell(together[-1])
     report = {
         **circumstances(),
         "networkx": nx.__version__,
+        "numpy": np.__version__,
+        "minutes": round((time.perf_counter() - start) / 60, 1),
         "datasets": {
             "molecules": {
                 "name": "ZINC-12k" if arguments.zinc else "ogbg-molesol",
@@ -80,7 +92,7 @@ def main() -> None:
         "rows": rows,
         "together": together,
     }
-    show(report)
+    print(markdown(report), end="")
     if arguments.out:
         Path(arguments.out).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
 
@@ -97,9 +109,10 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument(
-        "--seconds", type=float, default=0.5, help="time of one run of a loop over graphs"
+        "--seconds", type=float, default=0.3, help="time of one run of a loop over graphs"
     )
     parser.add_argument("--out", help="JSON file to write")
+    parser.add_argument("--markdown", metavar="FILE", help="measure nothing; print from a record")
     return parser.parse_args()
 
 
@@ -119,37 +132,56 @@ def describe(dataset: InMemoryDataset) -> dict:
 
 
 def measure(case: Case, dataset: InMemoryDataset, arguments: argparse.Namespace) -> dict:
-    """Microseconds per graph of both."""
+    """Microseconds per graph of each method, and how many times as long as graphpe's others take."""
     if case.acyclic:
         dataset = from_lower_to_higher(dataset)
-
-    def loop(graphs: list[Data]) -> list:
-        return [case.function(data) for data in graphs]
-
     with warnings.catch_warnings():  # of single nodes and the like, in the code for a single graph
         warnings.simplefilter("ignore")
-        part = evenly_spaced(dataset, FEWEST_GRAPHS)
-        loop(part[:1])  # libraries load
-        count = int(len(part) * arguments.seconds / seconds(lambda: loop(part)))
-        part = evenly_spaced(dataset, max(count, FEWEST_GRAPHS))
-        ours, theirs = [], []
+        # Ours is run twice in a turn: the first run after another method finds cold caches.
+        ours = partial(encode, dataset, case.encoding)
+        on_one_core = partial(encode, dataset, case.encoding, workers=1)
+        methods: dict[str, tuple[int, list[Callable]]] = {
+            "graphpe": (len(dataset), [ours, ours]),
+            "one_core": (len(dataset), [on_one_core]),
+        }
+        for kind, transform in case.pre_transforms().items():
+            part = sample(dataset, transform, arguments.seconds)
+            methods[kind] = (
+                len(part),
+                [partial(loop, transform, part), partial(single_threaded_loop, transform, part)],
+            )
+        runs: dict[str, list[float]] = {method: [] for method in methods}
         start = time.perf_counter()
         for _ in range(arguments.repeats):
-            # Twice: the first run after the other one finds cold caches.
-            ours += [seconds(lambda: encode(dataset, case.encoding)) for _ in range(2)]
-            theirs.append(seconds(lambda: loop(part)))
+            for method, (_, functions) in methods.items():
+                runs[method] += map(seconds, functions)
             if time.perf_counter() - start > LONGEST_SECONDS:
                 break
-    ours_us = 1e6 * min(ours) / len(dataset)
-    per_graph_us = 1e6 * min(theirs) / len(part)
-    return {
-        "graphpe_us": ours_us,
-        "per_graph_us": per_graph_us,
-        "ratio": per_graph_us / ours_us,
-        "per_graph_graphs": len(part),
-        "graphpe_runs_s": ours,
-        "per_graph_runs_s": theirs,
+    counts = {method: count for method, (count, _) in methods.items()}
+    result = {f"{method}_us": 1e6 * min(runs[method]) / count for method, count in counts.items()}
+    ratios = {
+        f"{kind}_ratio": result[f"{kind}_us"] / result["graphpe_us"]
+        for kind in ("pyg", "numpy")
+        if kind in methods
     }
+    return {**result, **ratios, "graphs": counts, "runs_s": runs}
+
+
+def loop(transform: BaseTransform, graphs: list[Data]) -> list[Data]:
+    return [transform(data) for data in graphs]
+
+
+def single_threaded_loop(transform: BaseTransform, graphs: list[Data]) -> list[Data]:
+    with single_threaded_torch(), single_threaded_blas():
+        return loop(transform, graphs)
+
+
+def sample(dataset: InMemoryDataset, transform: BaseTransform, wanted: float) -> list[Data]:
+    """As many graphs as a loop takes about the wanted seconds for."""
+    part = evenly_spaced(dataset, FEWEST_GRAPHS)
+    single_threaded_loop(transform, part[:1])  # libraries load
+    count = int(len(part) * wanted / seconds(lambda: single_threaded_loop(transform, part)))
+    return evenly_spaced(dataset, max(count, FEWEST_GRAPHS))
 
 
 def measure_together(encodings: list[Encoding], dataset: InMemoryDataset, repeats: int) -> dict:
@@ -172,59 +204,18 @@ def measure_together(encodings: list[Encoding], dataset: InMemoryDataset, repeat
     }
 
 
-def encode(dataset: InMemoryDataset, encodings: Encoding | list[Encoding]) -> InMemoryDataset:
-    return graphpe.encode(dataset, encodings, progress=False)
+def encode(
+    dataset: InMemoryDataset, encodings: Encoding | list[Encoding], workers: int | None = None
+) -> InMemoryDataset:
+    return graphpe.encode(dataset, encodings, workers=workers, progress=False)
 
 
-def tell(what: str, measured: dict[str, dict]) -> None:
-    ratios = ", ".join(f"{name} {times['ratio']:.2f}" for name, times in measured.items())
-    print(f"{what}: {ratios}", file=sys.stderr)
-
-
-def show(report: dict) -> None:
-    console = Console(width=150)
-    sizes = {
-        name: f"{about['graphs']:,} graphs of {about['nodes'][0]} to {about['nodes'][1]} nodes, "
-        f"mean {about['mean_nodes']:.0f} ({about['name']})"
-        for name, about in report["datasets"].items()
+def tell(row: dict) -> None:
+    ratios = {
+        name: {key: round(value, 2) for key, value in row[name].items() if "ratio" in key}
+        for name in ("molecules", "larger")
     }
-    console.print(f"Microseconds per graph on {report['cores']} cores")
-    for name, size in sizes.items():
-        console.print(f"  {name}: {size}")
-
-    table = Table()
-    for column in ("encoding", "for a single graph", *(["graphpe", "loop", "ratio"] * 2)):
-        table.add_column(column, justify="right" if len(table.columns) > 1 else "left")
-    for row in report["rows"]:
-        numbers = [
-            text
-            for name in sizes
-            for text in (
-                f"{row[name]['graphpe_us']:,.1f}",
-                f"{row[name]['per_graph_us']:,.0f}",
-                f"{row[name]['ratio']:.1f}x",
-            )
-        ]
-        table.add_row(row["encoding"], row["per_graph"], *numbers)
-    console.print(table)
-    if not report["together"]:
-        return
-
-    table = Table()
-    for column in ("several encodings", *(["together", "separate", "ratio"] * 2)):
-        table.add_column(column, justify="right" if len(table.columns) else "left")
-    for row in report["together"]:
-        numbers = [
-            text
-            for name in sizes
-            for text in (
-                f"{row[name]['together_us']:,.1f}",
-                f"{sum(row[name]['separate_us']):,.1f}",
-                f"{row[name]['ratio']:.2f}",
-            )
-        ]
-        table.add_row(row["group"], *numbers)
-    console.print(table)
+    print(row.get("encoding") or row["group"], ratios, file=sys.stderr)
 
 
 if __name__ == "__main__":

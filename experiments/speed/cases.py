@@ -9,12 +9,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import per_graph
+import torch_geometric.transforms as pyg_transforms
+import with_numpy
+import with_pyg
+from per_graph import PreTransform
 from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
 
 from graphpe.transforms import Encoding
 from graphpe.transforms.distances import (
     AddLandmarkDistancePE,
+    AddReachabilityPE,
     AddShortestPathEdgePE,
     AddShortestPathPE,
 )
@@ -34,6 +39,8 @@ from graphpe.transforms.spectral import (
     AddHeatKernelPE,
     AddHeatKernelSE,
     AddLaplacianEigenvectorPE,
+    AddMagneticLaplacianPE,
+    AddSingularVectorPE,
     AddSpectralDensitySE,
     AddSpectralProjectorPE,
     AddWaveKernelSE,
@@ -48,114 +55,153 @@ from graphpe.transforms.structure import (
     AddWeisfeilerLemanSE,
 )
 from graphpe.transforms.walks import (
+    AddDirectedRandomWalkPE,
     AddPersonalizedPageRankPE,
     AddRandomWalkPE,
     AddRelativeRandomWalkPE,
+    AddWalkProfilePE,
 )
 
 
 @dataclass(frozen=True)
 class Case:
-    """An encoding and the function that gives its fields, or the first of them, for one graph.
+    """An encoding and what others would write for a single graph.
 
     Attributes:
         encoding: Of graphpe.
-        made_with: What the function uses.
-        function: From a graph to an array or several.
+        pyg: With PyG's utilities or networkx, as in published code: one of PyG's transforms, or a function that gives
+            the fields, or the first of them.
+        numpy: With numpy and scipy alone. Left out where that would be a work of its own, or the same.
         acyclic: Whether only the edges from lower to higher node numbers are kept: an order needs directions.
     """
 
     encoding: Encoding
-    made_with: str
-    function: Callable[[Data], Any]
+    pyg: Callable[[Data], Any] | None = None
+    numpy: Callable[[Data], Any] | None = None
     acyclic: bool = False
 
+    def pre_transforms(self) -> dict[str, BaseTransform]:
+        """Both, or the one there is, from a graph to a graph with the fields."""
+        functions = {"pyg": self.pyg, "numpy": self.numpy}
+        return {
+            kind: function
+            if isinstance(function, BaseTransform)
+            else PreTransform(function, self.encoding.fields())
+            for kind, function in functions.items()
+            if function is not None
+        }
 
-def _trees(encoding: AddHomomorphismCountSE) -> list[per_graph.Tree]:
+
+def _trees(encoding: AddHomomorphismCountSE) -> list[with_numpy.Tree]:
     """The trees of an encoding as tuples: with commas, the brackets that it writes them as are Python's."""
     brackets = [pattern for pattern in encoding.patterns if pattern.startswith("(")]
     return [ast.literal_eval(pattern.replace(")", "),"))[0] for pattern in brackets]
 
 
+def _both(encoding: Encoding, name: str, **settings: Any) -> Case:
+    """A case of two functions of one name and with the same settings."""
+    return Case(
+        encoding,
+        partial(getattr(with_pyg, name), **settings),
+        partial(getattr(with_numpy, name), **settings),
+    )
+
+
+def _operators(encoding: Encoding, function: Callable, operator: str, **settings: Any) -> Case:
+    """A case of one function of an operator that is made with PyG or with numpy."""
+    return Case(
+        encoding,
+        partial(function, operator=getattr(with_pyg, operator), **settings),
+        partial(function, operator=getattr(with_numpy, operator), **settings),
+    )
+
+
+def _distances(encoding: Encoding, function: Callable, **settings: Any) -> Case:
+    """A case of one function of the distances, which are found with networkx or with scipy."""
+    return Case(
+        encoding,
+        partial(function, distances=with_pyg.hop_distances, **settings),
+        partial(function, distances=with_numpy.hop_distances, **settings),
+    )
+
+
 CASES = [
     Case(
         AddLaplacianEigenvectorPE(8),
-        "PyG, is_undirected=True",
-        partial(per_graph.eigenvectors, k=8),
+        with_pyg.Eigenvectors(8, is_undirected=True),
+        partial(with_numpy.eigenvectors, k=8),
     ),
-    Case(
-        AddHeatKernelSE(),
-        "numpy eigh",
-        partial(per_graph.heat_kernel_diagonal, times=np.arange(1, 21)),
-    ),
-    Case(
+    _both(AddHeatKernelSE(), "heat_kernel_diagonal", times=np.arange(1, 21)),
+    _operators(
         AddHeatKernelPE(),
-        "numpy eigh",
-        partial(per_graph.heat_kernel, times=np.array([1.0, 2.0, 4.0, 8.0])),
+        with_numpy.heat_kernel,
+        "laplacian",
+        times=np.array([1.0, 2.0, 4.0, 8.0]),
     ),
-    Case(AddElectrostaticSE(), "numpy pinv", per_graph.potential_statistics),
-    Case(AddElectrostaticPE(), "numpy pinv", per_graph.potentials),
-    Case(AddEffectiveResistancePE(), "numpy pinv", per_graph.effective_resistance),
-    Case(AddCommuteTimePE(), "numpy pinv", per_graph.commute_time),
-    Case(AddSpectralProjectorPE(8), "numpy eigh", partial(per_graph.projectors, k=8)),
-    Case(
-        AddWaveKernelSE(), "numpy eigh", partial(per_graph.wave_kernel, energies=16, smallest=0.02)
+    _both(AddElectrostaticSE(), "potential_statistics"),
+    _operators(AddElectrostaticPE(), with_numpy.potentials, "laplacian"),
+    _operators(AddEffectiveResistancePE(), with_numpy.effective_resistance, "laplacian"),
+    _operators(
+        AddCommuteTimePE(), with_numpy.effective_resistance, "laplacian", is_times_volume=True
     ),
-    Case(AddSpectralDensitySE(), "numpy eigvalsh", partial(per_graph.spectral_density, bins=16)),
-    Case(AddRandomWalkPE(20), "PyG", partial(per_graph.return_probabilities, walk_length=20)),
-    Case(AddRelativeRandomWalkPE(21), "torch", partial(per_graph.relative_walks, walk_length=21)),
-    Case(
-        AddPersonalizedPageRankPE(),
-        "numpy inv",
-        partial(per_graph.personalized_pagerank, restart=0.1),
+    _operators(AddSpectralProjectorPE(8), with_numpy.projectors, "normalized_laplacian", k=8),
+    _operators(
+        AddWaveKernelSE(),
+        with_numpy.wave_kernel,
+        "normalized_laplacian",
+        energies=16,
+        smallest=0.02,
     ),
-    Case(AddShortestPathPE(), "scipy csgraph", partial(per_graph.shortest_paths, cap=20)),
-    Case(
-        AddShortestPathEdgePE(),
-        "scipy csgraph, numpy",
-        partial(per_graph.shortest_path_edges, max_distance=5),
+    _operators(
+        AddSpectralDensitySE(), with_numpy.spectral_density, "normalized_laplacian", bins=16
     ),
     Case(
-        AddLandmarkDistancePE(8),
-        "scipy csgraph",
-        partial(per_graph.landmark_distances, landmarks=8, cap=20),
+        AddRandomWalkPE(20),
+        pyg_transforms.AddRandomWalkPE(20),
+        partial(with_numpy.return_probabilities, walk_length=20),
     ),
-    Case(AddDegreeSE(16), "PyG degree", partial(per_graph.degrees, max_degree=16)),
-    Case(AddClusteringCoefficientSE(), "networkx", per_graph.clustering_coefficients),
-    Case(AddCoreNumberSE(), "networkx", per_graph.core_numbers),
-    Case(AddCycleCountSE(), "networkx", partial(per_graph.cycle_counts, longest=8)),
-    Case(
+    _both(AddRelativeRandomWalkPE(21), "relative_walks", walk_length=21),
+    _both(AddPersonalizedPageRankPE(), "personalized_pagerank", restart=0.1),
+    _distances(AddShortestPathPE(), with_numpy.shortest_paths, cap=20),
+    _both(AddShortestPathEdgePE(), "shortest_path_edges", max_distance=5),
+    _both(AddLandmarkDistancePE(8), "landmark_distances", landmarks=8, cap=20),
+    _both(AddDegreeSE(16), "degrees", max_degree=16),
+    _both(AddClusteringCoefficientSE(), "clustering_coefficients"),
+    Case(AddCoreNumberSE(), pyg=with_pyg.core_numbers),
+    Case(AddCycleCountSE(), pyg=partial(with_pyg.cycle_counts, longest=8)),
+    _both(
         AddHomomorphismCountSE(),
-        "numpy",
-        partial(
-            per_graph.homomorphism_counts,
-            longest=8,
-            trees=_trees(AddHomomorphismCountSE()),
-        ),
+        "homomorphism_counts",
+        longest=8,
+        trees=_trees(AddHomomorphismCountSE()),
     ),
-    Case(AddLocalDegreeProfileSE(), "PyG", per_graph.degree_profile),
-    Case(
-        AddWeisfeilerLemanSE(4),
-        "networkx",
-        partial(per_graph.weisfeiler_leman, rounds=4, categories=2**16),
-    ),
-    Case(AddRandomFeaturesPE(16), "torch randn", partial(per_graph.random_features, channels=16)),
-    Case(
-        AddRandomFeaturePropagation(16, 8),
-        "numpy",
-        partial(per_graph.random_feature_propagation, channels=16, steps=8),
-    ),
-    Case(AddOrderedSubsetPE(2048), "numpy", partial(per_graph.ordered_subset, maximum=2048)),
-    Case(AddSinusoidalPE(16), "numpy", partial(per_graph.sinusoids, channels=16)),
-    Case(AddDistanceDecayPE(), "scipy csgraph", partial(per_graph.distance_decay, heads=8)),
+    Case(AddLocalDegreeProfileSE(), pyg_transforms.LocalDegreeProfile(), with_numpy.degree_profile),
+    Case(AddWeisfeilerLemanSE(4), pyg=with_pyg.weisfeiler_leman(rounds=4)),
+    Case(AddRandomFeaturesPE(16), pyg=partial(with_pyg.random_features, channels=16)),
+    _both(AddRandomFeaturePropagation(16, 8), "random_feature_propagation", channels=16, steps=8),
+    _both(AddOrderedSubsetPE(2048), "ordered_subset", maximum=2048),
+    Case(AddSinusoidalPE(16), numpy=partial(with_numpy.sinusoids, channels=16)),
+    _distances(AddDistanceDecayPE(), with_numpy.distance_decay, heads=8),
     Case(
         AddTopologicalOrderPE(),
-        "networkx",
-        partial(per_graph.topological_order, maximum=20),
+        pyg=partial(with_pyg.topological_order, maximum=20),
         acyclic=True,
     ),
-    Case(AddHodgePE(4), "numpy eigh", partial(per_graph.hodge_coordinates, k=4)),
-    Case(AddBettiNumberSE(), "numpy, networkx", per_graph.betti_numbers),
+    Case(
+        AddMagneticLaplacianPE(8),
+        numpy=partial(with_numpy.magnetic_eigenvectors, k=8, q=0.25),
+        acyclic=True,
+    ),
+    Case(
+        AddDirectedRandomWalkPE(16),
+        numpy=partial(with_numpy.directed_walks, walk_length=16),
+        acyclic=True,
+    ),
+    Case(AddWalkProfilePE(4), numpy=partial(with_numpy.walk_profile, length=4), acyclic=True),
+    Case(AddReachabilityPE(), numpy=with_numpy.reachability, acyclic=True),
+    Case(AddSingularVectorPE(8), numpy=partial(with_numpy.singular_vectors, k=8), acyclic=True),
+    Case(AddHodgePE(4), numpy=partial(with_numpy.hodge_coordinates, k=4)),
+    Case(AddBettiNumberSE(), numpy=with_numpy.betti_numbers),
 ]
 
 # Encodings that are often wanted together, and that share something.

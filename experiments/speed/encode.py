@@ -22,10 +22,10 @@ from pathlib import Path
 import torch_geometric.transforms as pyg_transforms
 from benchmark_graphs import zinc
 from measuring import circumstances, seconds
-from per_graph import pyg_eigenvectors
 from rich.console import Console
 from rich.table import Table
 from torch_geometric.data import Data, InMemoryDataset
+from with_pyg import Eigenvectors
 
 import graphpe
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE, Encoding
@@ -90,7 +90,7 @@ def cases(largest: int) -> list[tuple[str, Encoding, Callable[[Data], Data]]]:
         (
             f"eigenvectors, {name}; PyG: {setting}",
             AddLaplacianEigenvectorPE(k),
-            pyg_eigenvectors(k, flag),
+            Eigenvectors(k, is_undirected=flag),
         )
         for name, k in (("k = 8", 8), ("all", largest - 1))
         for setting, flag in (("default", False), ("is_undirected=True", True))

@@ -14,7 +14,7 @@ from graphpe._testing.contract.agreement import (
 from graphpe._testing.contract.batches import check_batches
 from graphpe._testing.contract.graphs import SmallGraph, all_graphs, generic_graph
 from graphpe._testing.contract.report import check_graphs, is_refusal
-from graphpe._testing.contract.settings import check_concatenation, check_copies
+from graphpe._testing.contract.settings import check_concatenation, check_copies, check_declaration
 from graphpe._testing.contract.symmetry import (
     check_edge_order,
     check_node_order,
@@ -33,8 +33,8 @@ def check_encoding(encoding: Encoding) -> None:
     parallel edges, loops, weights (0 among them), directed, with repeated eigenvalues, and random ones. Most have
     fewer nodes than an encoding usually has columns. Takes a second or two. The promises:
 
-    - **Fields.** What `fields` declares is written, with the declared level, width, dtype and categories. All values
-      are finite.
+    - **Fields.** The first one is called ``attr_name``. What `fields` declares is written, with the declared level,
+      width, dtype and categories. All values are finite.
     - **Any graph.** Every undirected graph is encoded. A directed one is, too, or is refused by a ``ValueError`` with
       the word "directed".
     - **Same bytes.** The same graph gives the same bytes; the input and the global random numbers stay as they are.
@@ -73,6 +73,7 @@ def check_encoding(encoding: Encoding) -> None:
 
 def _check(encoding: Encoding) -> None:
     values, graphs = Values(encoding), all_graphs()
+    check_graphs(check_declaration, values, [generic_graph()])
     graphs = _check_form(values, graphs)
     check_dtypes(values, graphs)
     check_devices(values, graphs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 from rich import box
 from rich.console import Console
@@ -12,13 +13,14 @@ from rich.text import Text
 from graphpe.cli.errors import choices, fail
 from graphpe.cli.widths import example, required_settings, widths
 from graphpe.fields import Field
-from graphpe.transforms import Encoding, all_encodings
+from graphpe.transforms import Encoding, PerEdgeType, To, all_encodings
 
 _WIDTH_WITHOUT_TERMINAL = 140
 _USAGE = """usage: graphpe encodings [NAME]
 
 Lists the encodings by family: the fields that each writes, what they are free up to, cost and paper.
-With the name of an encoding, prints its documentation and its fields."""
+With the name of an encoding, prints its documentation and its fields; with a word (heat, RWSE, SPD), the encodings
+that it is about."""
 
 
 def print_encodings(options: list[str]) -> int:
@@ -45,10 +47,30 @@ def print_encodings(options: list[str]) -> int:
         console.print("All about one: graphpe encodings NAME", markup=False)
         return 0
     by_name = {encoding.__name__: encoding for encoding in all_encodings()}
-    if options[0] not in by_name:
-        return fail(2, f"no encoding {options[0]!r}; {choices(options[0], by_name)}")
-    _print_one(by_name[options[0]], console)
+    by_name |= {wrapper.__name__: wrapper for wrapper in (To, PerEdgeType)}
+    name = options[0]
+    if name in by_name:
+        _print_one(by_name[name], console)
+        return 0
+    found = [cls for cls in by_name.values() if _mentions(cls, name)]
+    if not found:
+        return fail(2, f"no encoding {name!r}; {choices(name, by_name)}")
+    for cls in found:
+        console.print(f"{cls.__name__}: {_summary(cls)}", markup=False)
+    console.print("All about one: graphpe encodings NAME", markup=False)
     return 0
+
+
+def _mentions(cls: type, word: str) -> bool:
+    """Whether a word is in the name of a class or in its documentation, whatever the case."""
+    return (
+        re.search(re.escape(word), f"{cls.__name__} {inspect.getdoc(cls)}", re.IGNORECASE)
+        is not None
+    )
+
+
+def _summary(cls: type) -> str:
+    return (inspect.getdoc(cls) or "").partition("\n")[0]
 
 
 def _table_of_all() -> Table:
@@ -74,7 +96,7 @@ def _table_of_all() -> Table:
     return table
 
 
-def _print_one(encoding: type[Encoding], console: Console) -> None:
+def _print_one(encoding: type, console: Console) -> None:
     """The signature with all defaults, the docstring, and the fields with their dtypes."""
     settings = [
         parameter.name
@@ -84,6 +106,8 @@ def _print_one(encoding: type[Encoding], console: Console) -> None:
     ]
     console.print(Text(f"{encoding.__name__}({', '.join(settings)})\n", style="bold"))
     console.print(inspect.getdoc(encoding), markup=False)
+    if encoding in (To, PerEdgeType):  # their fields are those of the encoding in them
+        return
     table = Table()
     for title in ("writes", "level", "width", "dtype", "symmetry", "categories"):
         table.add_column(title)

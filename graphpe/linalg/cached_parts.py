@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-_CACHED_BYTES = 2**19  # a few times so much fits into the second-level cache
+_CACHED_BYTES = 2**20  # about half of the second-level cache
 
 
 def graphs_at_a_time(stack: Tensor) -> int:

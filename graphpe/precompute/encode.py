@@ -42,8 +42,8 @@ def encode(
         encodings: What to compute. Encodings given together share what they have in common: operators,
             eigendecompositions, distances.
         memory_budget: Bytes for the graphs that are worked on at the same time; None: 64 MiB, or what the largest
-            graph up to ``dense_limit`` takes. (The sparse eigensolver of graphs over ``dense_limit`` has a limit of
-            its own, 1 GiB.)
+            dense graph takes, at most 2 GiB where an encoding has no sparse form. (The sparse eigensolver of graphs
+            over ``dense_limit`` has a limit of its own, 1 GiB.)
         workers: Number of threads; None takes all cores that this process may use.
         progress: Show a progress bar on stderr, if that is a terminal.
 
@@ -63,8 +63,10 @@ def encode(
     fields = written_fields(encodings)
     if memory_budget is not None:
         require_positive_integer("memory_budget", memory_budget)
+        memory_budget = int(memory_budget)
     if workers is not None:
         require_positive_integer("workers", workers)
+        workers = int(workers)
 
     if isinstance(dataset, Data):
         what = "a Batch" if isinstance(dataset, Batch) else "a single Data"
@@ -157,10 +159,9 @@ def _compute(
         TextColumn("graphs"),
         TimeRemainingColumn(),
     )
-    rounds = len({encoding.dense_limit for encoding in encodings})
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=len(graphs))
-        return compute(lambda done: bar.advance(task, done / rounds))
+        return compute(lambda done: bar.advance(task, done))
 
 
 def available_cores() -> int:

@@ -8,6 +8,7 @@ from graphpe.transforms.core.to import To
 from graphpe.transforms.core.undirected import UndirectedEncoding
 from graphpe.transforms.distances import (
     AddLandmarkDistancePE,
+    AddReachabilityPE,
     AddShortestPathEdgePE,
     AddShortestPathPE,
 )
@@ -27,9 +28,12 @@ from graphpe.transforms.spectral import (
     AddHeatKernelPE,
     AddHeatKernelSE,
     AddLaplacianEigenvectorPE,
+    AddMagneticLaplacianPE,
+    AddSingularVectorPE,
     AddSpectralDensitySE,
     AddSpectralProjectorPE,
     AddWaveKernelSE,
+    MultiQ,
 )
 from graphpe.transforms.structure import (
     AddClusteringCoefficientSE,
@@ -41,9 +45,11 @@ from graphpe.transforms.structure import (
     AddWeisfeilerLemanSE,
 )
 from graphpe.transforms.walks import (
+    AddDirectedRandomWalkPE,
     AddPersonalizedPageRankPE,
     AddRandomWalkPE,
     AddRelativeRandomWalkPE,
+    AddWalkProfilePE,
 )
 
 _ENCODINGS: tuple[type[Encoding], ...] = (
@@ -57,10 +63,15 @@ _ENCODINGS: tuple[type[Encoding], ...] = (
     AddElectrostaticPE,
     AddEffectiveResistancePE,
     AddCommuteTimePE,
+    AddMagneticLaplacianPE,
+    AddSingularVectorPE,
     AddRandomWalkPE,
     AddRelativeRandomWalkPE,
     AddPersonalizedPageRankPE,
+    AddDirectedRandomWalkPE,
+    AddWalkProfilePE,
     AddShortestPathPE,
+    AddReachabilityPE,
     AddShortestPathEdgePE,
     AddLandmarkDistancePE,
     AddDegreeSE,
@@ -87,6 +98,7 @@ __all__ = [
     "AddCoreNumberSE",
     "AddCycleCountSE",
     "AddDegreeSE",
+    "AddDirectedRandomWalkPE",
     "AddDistanceDecayPE",
     "AddEffectiveResistancePE",
     "AddElectrostaticPE",
@@ -98,21 +110,26 @@ __all__ = [
     "AddLandmarkDistancePE",
     "AddLaplacianEigenvectorPE",
     "AddLocalDegreeProfileSE",
+    "AddMagneticLaplacianPE",
     "AddOrderedSubsetPE",
     "AddPersonalizedPageRankPE",
     "AddRandomFeaturePropagation",
     "AddRandomFeaturesPE",
     "AddRandomWalkPE",
+    "AddReachabilityPE",
     "AddRelativeRandomWalkPE",
     "AddShortestPathEdgePE",
     "AddShortestPathPE",
+    "AddSingularVectorPE",
     "AddSinusoidalPE",
     "AddSpectralDensitySE",
     "AddSpectralProjectorPE",
     "AddTopologicalOrderPE",
+    "AddWalkProfilePE",
     "AddWaveKernelSE",
     "AddWeisfeilerLemanSE",
     "Encoding",
+    "MultiQ",
     "PerEdgeType",
     "To",
     "UndirectedEncoding",

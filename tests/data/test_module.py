@@ -244,7 +244,7 @@ def test_bad_settings() -> None:
         (AddRandomWalkPE(2), "encodings is a AddRandomWalkPE; it must be a list"),
         ("AddRandomWalkPE", "encodings is a str"),
         (AddRandomWalkPE, "encodings is the class AddRandomWalkPE"),
-        ([AddRandomWalkPE], r"encodings\[0\] is the class AddRandomWalkPE; it must be an encoding"),
+        ([AddRandomWalkPE], r"encodings\[0\] is the class AddRandomWalkPE; give an instance"),
         ([AddRandomWalkPE(2), "x"], r"encodings\[1\] is a str; it must be an encoding such as"),
     ],
 )

@@ -114,11 +114,20 @@ def test_all_about_one(encoding: type[Encoding], capsys: pytest.CaptureFixture[s
     assert "float32" in text or "int64" in text
 
 
+def test_a_word_finds_the_encodings_that_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["encodings", "hkdiagse"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "AddHeatKernelSE: Adds the diagonal of the heat kernel"
+    )
+    assert main(["encodings", "To"]) == 0
+    assert "moved to another level" in capsys.readouterr().out
+
+
 def test_what_is_no_name_of_an_encoding(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["encodings", "AddRandomWalk"]) == 2
+    assert main(["encodings", "AddRandomWolkPE"]) == 2
     message = capsys.readouterr().err
     assert message.startswith(
-        "graphpe: error: no encoding 'AddRandomWalk'; did you mean 'AddRandomWalkPE'?"
+        "graphpe: error: no encoding 'AddRandomWolkPE'; did you mean 'AddRandomWalkPE'?"
     )
     assert message.count("\n") == 1
     assert main(["encodings", "AddRandomWalkPE", "AddDegreeSE"]) == 2

@@ -11,6 +11,8 @@ from graph_zoo import graph, zoo
 from torch.utils.data import Subset
 from torch_geometric.data import Batch, Data, Dataset, InMemoryDataset
 from torch_geometric.loader import DataLoader
+from torch_geometric.transforms import AddRandomWalkPE as PygWalks
+from torch_geometric.transforms import Compose
 
 import graphpe
 from graphpe.precompute import EncodedDataset
@@ -227,7 +229,13 @@ def test_a_bad_graph_is_named_and_the_dataset_stays_as_it_was() -> None:
             ["AddRandomWalkPE"],
             r"encodings\[0\] is a str; it must be an encoding such as",
         ),
-        ([graph(3)], AddRandomWalkPE, "encodings is the class AddRandomWalkPE; it must be a list"),
+        ([graph(3)], AddRandomWalkPE, "encodings is the class AddRandomWalkPE; give an instance"),
+        (
+            [graph(3)],
+            [PygWalks(4)],
+            r"encodings\[0\] is a AddRandomWalkPE of torch_geometric\..*graphpe.transforms",
+        ),
+        ([graph(3)], Compose([AddRandomWalkPE(4)]), "give the list in it, .transforms"),
         ([graph(3)], [AddRandomWalkPE], r"encodings\[0\] is the class AddRandomWalkPE"),
         ([graph(3)], None, "encodings is a NoneType"),
         ([graph(3), None], ENCODINGS, "graph 1 is a NoneType"),

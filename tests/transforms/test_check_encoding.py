@@ -26,7 +26,7 @@ class Toy(Encoding):
     attr_name: str | None = "toy"
 
     def fields(self) -> tuple[Field, ...]:
-        return (Field(self.attr_name or "toy", "node", 2, self.torch_dtype),)
+        return (Field(self.field_name, "node", 2, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (block.degree[..., None],)
@@ -61,7 +61,7 @@ class WrongDtype(Toy):
 
 class TooManyCategories(Toy):
     def fields(self) -> tuple[Field, ...]:
-        return (Field(self.attr_name or "toy", "node", 1, torch.int64, categories=3),)
+        return (Field(self.field_name, "node", 1, torch.int64, categories=3),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return ((block.adjacency > 0).sum(dim=-1, keepdim=True),)
@@ -186,7 +186,7 @@ class NotSymmetric(Toy):
     """The distance of two node numbers, as a pair field."""
 
     def fields(self) -> tuple[Field, ...]:
-        return (Field("toy", "pair", 1, self.torch_dtype),)
+        return (Field(self.field_name, "pair", 1, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         number = torch.arange(block.n)
@@ -195,7 +195,7 @@ class NotSymmetric(Toy):
 
 class EdgeNumber(Toy):
     def fields(self) -> tuple[Field, ...]:
-        return (Field("toy", "edge", 1, self.torch_dtype),)
+        return (Field(self.field_name, "edge", 1, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         slot, _, _ = block.edges
@@ -209,8 +209,7 @@ class Eigenvectors(Toy):
     symmetry: str = "sign"
 
     def fields(self) -> tuple[Field, ...]:
-        name = self.attr_name or "toy"
-        return (Field(name, "node", 3, self.torch_dtype, symmetry=self.symmetry),)
+        return (Field(self.field_name, "node", 3, self.torch_dtype, symmetry=self.symmetry),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (block.eigenpairs("none")[1][..., :3],)

@@ -79,7 +79,7 @@ class _Toy(Encoding):
     attr_name: str | None = "toy"
 
     def fields(self) -> tuple[Field, ...]:
-        return (Field(self.attr_name or "toy", "node", 2, self.torch_dtype),)
+        return (Field(self.field_name, "node", 2, self.torch_dtype),)
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         return (block.degree[..., None],)
@@ -93,7 +93,7 @@ class _Levels(Encoding):
 
     def fields(self) -> tuple[Field, ...]:
         return (
-            Field("levels_node", "node", 1, self.torch_dtype),
+            Field(self.field_name, "node", 1, self.torch_dtype),
             Field("levels_edge", "edge", 1, self.torch_dtype),
             Field("levels_pair", "pair", 1, self.torch_dtype, padding=-1.0),
             Field("levels_graph", "graph", 3, torch.int64, padding=-7.0),

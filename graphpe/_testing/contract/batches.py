@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -61,7 +62,8 @@ def _check_budget_and_threads(values: Values, graphs: list[SmallGraph]) -> None:
     encoding = values.encoding
     batch = GraphBatch.of([graph.data() for graph in graphs])
     reference = compute_fields(batch, [encoding])[0]
-    dense = [graph.num_nodes for graph in graphs if graph.num_nodes <= encoding.dense_limit]
+    limit = encoding.dense_limit if encoding.has_sparse_form else math.inf
+    dense = [graph.num_nodes for graph in graphs if graph.num_nodes <= limit]
     for options in (
         {"memory_budget": bytes_of_graph([encoding], max(dense, default=1))},
         {"workers": 2},

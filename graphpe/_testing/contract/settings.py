@@ -16,6 +16,26 @@ from graphpe._testing.contract.values import Values, fields_of, keep
 from graphpe.transforms import Encoding
 
 
+def check_declaration(values: Values, graph: SmallGraph) -> None:
+    """The first field is called ``attr_name``, and the settings of the base class are checked."""
+    encoding = values.encoding
+    other = dataclasses.replace(encoding, attr_name="another_name")
+    keep(
+        "the first field is called attr_name",
+        other.fields()[0].name == "another_name",
+        f"with attr_name='another_name' it is called {other.fields()[0].name!r}; take self.field_name in fields()",
+    )
+    try:
+        dataclasses.replace(encoding, dtype="int8")
+    except ValueError:
+        return
+    keep(
+        "settings are checked by the base class",
+        False,
+        "dtype='int8' raises nothing; call super().__post_init__() at the end of __post_init__",
+    )
+
+
 def check_copies(values: Values, graph: SmallGraph) -> None:
     """Copies, also those by pickle and by ``repr``, are equal and give the same bytes."""
     encoding = values.encoding
@@ -74,8 +94,19 @@ def _classes(encoding: Encoding) -> list[type[Encoding]]:
 def check_concatenation(values: Values, graph: SmallGraph) -> None:
     """``attr_name=None`` puts the first field, if it is one of nodes, behind the columns of ``x``."""
     encoding = values.encoding
-    if encoding.fields()[0].level != "node":
+    first = encoding.fields()[0]
+    if first.level != "node":
         return
+    if first.dtype.is_complex or first.shape is not None:
+        try:
+            dataclasses.replace(encoding, attr_name=None)
+        except ValueError:
+            return
+        keep(
+            "attr_name=None refuses a first field that is complex, or has rows of more than one dimension",
+            False,
+            "nothing is raised",
+        )
     joining = dataclasses.replace(encoding, attr_name=None)
     data = graph.data()
     data.x = torch.ones(data.num_nodes, 2)

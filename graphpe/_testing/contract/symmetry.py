@@ -70,5 +70,5 @@ def _reordered_rows(
         return value[edge_order]
     if field.level == "pair":
         n = len(node_order)
-        return value.view(n, n, field.width)[node_order][:, node_order].view(n * n, field.width)
+        return value.view(n, n, *field.row_shape)[node_order][:, node_order].flatten(0, 1)
     return value

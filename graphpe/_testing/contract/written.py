@@ -20,7 +20,7 @@ def check_values(values: Values, graph: SmallGraph) -> None:
     data = graph.data()
     rows = {"node": data.num_nodes, "edge": data.num_edges, "pair": data.num_nodes**2, "graph": 1}
     for field, value in zip(values.encoding.fields(), values.of(graph), strict=True):
-        wanted = (rows[field.level], field.width)
+        wanted = (rows[field.level], *field.row_shape)
         keep(
             "fields have the shape of their level and width",
             tuple(value.shape) == wanted,

@@ -10,6 +10,7 @@ Paper: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -73,7 +74,7 @@ def normal(keys: Tensor, rows: int, columns: int) -> Tensor:
     Returns:
         ``[b, rows, columns]`` float64.
     """
-    return _in_parts(keys, rows, columns, lambda bits: torch.special.ndtri(_uniform(bits)))
+    return _in_parts(keys, rows, columns, _normal)
 
 
 def rademacher(keys: Tensor, rows: int, columns: int) -> Tensor:
@@ -109,3 +110,8 @@ def _shift_right(values: Tensor, bits: int) -> Tensor:
 
 def _uniform(bits: Tensor) -> Tensor:
     return _shift_right(bits, 12).double().add_(0.5).mul_(2.0**-52)
+
+
+def _normal(bits: Tensor) -> Tensor:
+    # Φ^{-1}(u) = √2 erf^{-1}(2u - 1), which is several times as fast as torch.special.ndtri
+    return _uniform(bits).mul_(2.0).sub_(1.0).erfinv_().mul_(math.sqrt(2.0))

@@ -79,8 +79,9 @@ def edge_resistances(
         else:
             raise ValueError(
                 f"{name}: the resistances of its edges need a factor of a component of {matrix.shape[0]:,} nodes, "
-                "which would be too dense; take AddRandomWalkPE instead, or give graphpe.encode "
-                "a larger memory_budget"
+                "which would be too dense; take AddRandomWalkPE(16, samples=64) instead, or give graphpe.encode a "
+                f"memory_budget of {8 * _DENSE_COPIES * matrix.shape[0] ** 2 / 2**30:,.1f} GiB for the dense form, "
+                "whose time goes with the cube of the nodes"
             )
     for place, stack in components.stacks(_DENSE_NODES, _STACK_ENTRIES):
         own = pairs_of(place)

@@ -39,6 +39,7 @@ def smallest_laplacian_eigenpairs(
     seed: int = 0,
     dense_limit: int = 500,
     memory_budget: int = 2**30,
+    zero_modes: bool = True,
     device: torch.device | str = "cpu",
     name: str = "the graph",
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +60,8 @@ def smallest_laplacian_eigenpairs(
         - ``"auto"``: shift-invert where a factorisation is cheap or the spectrum of D − A is long (a
           hub among nodes of low degree), else chebyshev; and the others if that fails.
 
-    If there are more components than k, the zero modes of the largest components are returned.
+    If there are more components than k, the zero modes of the largest components are returned,
+    unless ``zero_modes=False`` leaves all of them out.
 
     Args:
         adjacency: ``[n, n]``, symmetric, finite, non-negative.
@@ -74,12 +76,15 @@ def smallest_laplacian_eigenpairs(
         seed: Seeds the start vectors: the same graph and seed give the same bytes.
         dense_limit: Components with at most so many nodes are solved densely.
         memory_budget: Bytes that the work space of one component may take.
+        zero_modes: Whether the zero modes, one for each component, are among the k pairs. Without
+            them the k pairs are the smallest others, and no room is taken for the zero modes.
         device: Where ``"chebyshev"`` computes; on another device than the CPU, ``"auto"`` is that.
         name: What error messages call the graph, as in ``"graph 17"``.
 
     Returns:
         Values ``[min(k, n)]``, ascending, and vectors ``[n, min(k, n)]``, float64; orthonormal for
-        ``"none"`` and ``"sym"``, and for ``"rw"`` D^{-1/2} u scaled to unit length.
+        ``"none"`` and ``"sym"``, and for ``"rw"`` D^{-1/2} u scaled to unit length. Without zero
+        modes n − c in place of n, for c components.
 
     Raises:
         ValueError: For an invalid argument, or if the work space is over ``memory_budget``.
@@ -99,23 +104,24 @@ def smallest_laplacian_eigenpairs(
         )
     components = Components(_simple_adjacency(adjacency, name), "weak")
     n, count = len(components.nodes), len(components.sizes)
-    k = min(k, n)
+    k = min(k, n if zero_modes else n - count)
+    known = min(k, count) if zero_modes else 0
     degrees = components.matrix.sum(1)
     scale = np.ones(n) if normalization == "none" else np.sqrt(np.where(degrees > 0, degrees, 1.0))
 
     candidates = []
-    if k > count:
+    if k > known:
         iterative = _Iterative(solver, tolerance, seed, memory_budget, device, name)
-        candidates = _nontrivial_pairs(components, k - count, scale, dense_limit, iterative)
+        candidates = _nontrivial_pairs(components, k - known, scale, dense_limit, iterative)
 
     vectors = np.zeros((n, k))  # in the order of components.nodes
-    for j in range(min(k, count)):
+    for j in range(known):
         place = slice(components.starts[j], components.starts[j] + components.sizes[j])
         vectors[place, j] = scale[place] / np.linalg.norm(scale[place])
     if candidates:
-        _select_smallest(candidates, vectors[:, count:])
+        _select_smallest(candidates, vectors[:, known:])
     values = np.zeros(k)
-    values[count:] = rayleigh_quotients(components.matrix, vectors[:, count:] / scale[:, None])
+    values[known:] = rayleigh_quotients(components.matrix, vectors[:, known:] / scale[:, None])
     ascending = np.argsort(values, kind="stable")
     if normalization == "rw":
         vectors /= scale[:, None]

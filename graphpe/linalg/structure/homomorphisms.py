@@ -48,31 +48,25 @@ def tree_homomorphisms(neighbors: Neighbors, trees: Sequence[Tree]) -> Tensor:
 
     Args:
         neighbors: The graphs.
-        trees: Rooted trees; what hangs below is counted once for all of them.
+        trees: Rooted trees; what hangs below is counted once for all of them, and kept meanwhile.
 
     Returns:
-        ``[N, len(trees)]`` float64, exact up to 2^53.
+        ``[N, len(trees)]`` float64, exact up to 2^53; it lies in memory tree by tree.
     """
-    counts: dict[Tree, Tensor] = {}
-    sums: dict[Tree, Tensor] = {}
+    shape = (len(trees), neighbors.num_nodes)
+    result = torch.ones(shape, dtype=torch.float64, device=neighbors.source.device)
+    sums: dict[Tree, Tensor] = {}  # over the neighbours of a node, of what hangs below it
 
-    def count(tree: Tree) -> Tensor:
-        if tree not in counts:
-            product = torch.ones(
-                neighbors.num_nodes, dtype=torch.float64, device=neighbors.source.device
-            )
-            for child in tree:
-                if child not in sums:
-                    sums[child] = neighbors.sum(count(child))
-                product = product * sums[child]
-            counts[tree] = product
-        return counts[tree]
+    def multiply(product: Tensor, tree: Tree) -> Tensor:
+        for child in tree:
+            if child not in sums:
+                sums[child] = neighbors.sum(multiply(torch.ones_like(product), child))
+            product *= sums[child]
+        return product
 
-    if not trees:
-        return torch.empty(
-            neighbors.num_nodes, 0, dtype=torch.float64, device=neighbors.source.device
-        )
-    return torch.stack([count(tree) for tree in trees], dim=-1)
+    for row, tree in zip(result, trees, strict=True):
+        multiply(row, tree)
+    return result.mT
 
 
 def closed_walks(adjacency: Tensor, longest: int) -> Tensor:

@@ -58,10 +58,10 @@ def propagation_matrix(adjacency: Tensor, operator: PropagationOperator) -> Tens
 def trajectory(
     start: Tensor,
     propagate: Callable[[Tensor], Tensor],
-    steps: int,
     normalization: PropagationNormalization,
-) -> Tensor:
-    """R_0, R_1, ..., R_P with R_p = N(S R_{p-1}).
+    result: Tensor,
+) -> None:
+    """Fills ``result`` with R_0, R_1, ..., R_P, where R_p = N(S R_{p-1}).
 
     N divides each feature by its L2 norm over the nodes (``"l2"``), or takes the Q of the thin QR
     decomposition with a positive diagonal of R (``"qr"``). A feature that a step turns to zero
@@ -69,55 +69,56 @@ def trajectory(
     becomes zero.
 
     Args:
-        start: ``[b, t, k, n]`` features R_0 of t trajectories of b graphs, one feature per row; they are
-            kept as they are.
+        start: ``[b, n, t, k]`` features R_0 of t trajectories of b graphs; they are kept as they are.
         propagate: Applies S to features of this shape.
-        steps: Number of steps P.
         normalization: ``"l2"`` or ``"qr"``.
-
-    Returns:
-        ``[b, t, P + 1, k, n]``.
+        result: ``[b, n, t, P + 1, k]`` of any floating-point dtype; computed in that of ``start``.
 
     Paper: Eliasof et al., "Graph Positional Encoding via Random Feature Propagation", ICML 2023.
     """
-    normalize = _unit_rows if normalization == "l2" else _orthonormal_rows
-    features = [start]
-    least = _NEGLIGIBLE * start.norm(dim=-1)
-    for _ in range(steps):
-        features.append(normalize(propagate(features[-1]), least))
+    normalize = _unit_columns if normalization == "l2" else _orthonormal_columns
+    features = start
+    result[..., 0, :] = start
+    least = _NEGLIGIBLE * _norms(start)
+    for step in range(1, result.shape[3]):
+        features = normalize(propagate(features), least)
+        result[..., step, :] = features
         least = torch.full_like(least, _NEGLIGIBLE)  # from now on they are unit vectors
-    return torch.stack(features, dim=2)
 
 
-def _unit_rows(rows: Tensor, least: Tensor) -> Tensor:
-    """Rows ``[..., n]`` divided by their norm; those with a norm of at most ``least [...]`` become zero."""
-    norm = rows.norm(dim=-1)
-    scale = torch.where(norm > least, 1.0 / norm, 0.0)
-    return rows * scale.unsqueeze(-1)
+def _norms(columns: Tensor) -> Tensor:
+    """``[b, 1, t, k]`` L2 norms over the nodes."""
+    return columns.square().sum(1, keepdim=True).sqrt_()
 
 
-def _orthonormal_rows(rows: Tensor, least: Tensor) -> Tensor:
-    """Each row ``[b, t, k, n]`` less its part along those before it, as a unit vector, or zero."""
-    k, n = rows.shape[-2:]
-    possible = min(k, n)
-    q, r = torch.linalg.qr(rows[..., :possible, :].mT)
+def _unit_columns(columns: Tensor, least: Tensor) -> Tensor:
+    """Columns ``[b, n, t, k]`` divided by their norm; those with at most ``least [b, 1, t, k]`` become zero."""
+    norms = _norms(columns)
+    return columns * torch.where(norms > least, 1.0 / norms, 0.0)
+
+
+def _orthonormal_columns(columns: Tensor, least: Tensor) -> Tensor:
+    """Each column ``[b, n, t, k]`` less its part along those before it, as a unit vector, or zero."""
+    matrices, least = columns.transpose(1, 2), least.transpose(1, 2)  # [b, t, n, k], [b, t, 1, k]
+    possible = min(matrices.shape[-2:])
+    q, r = torch.linalg.qr(matrices[..., :possible])
     diagonal = r.diagonal(dim1=-2, dim2=-1)
-    result = torch.zeros_like(rows)
-    result[..., :possible, :] = (q * diagonal.sign().unsqueeze(-2)).mT
+    result = torch.zeros_like(matrices)
+    result[..., :possible] = q * diagonal.sign().unsqueeze(-2)
 
-    # Householder reflections complete a dependent row at random, which spoils those after it.
-    is_deficient = (diagonal.abs() <= least[..., :possible]).any(-1)
+    # Householder reflections complete a dependent column at random, which spoils those after it.
+    is_deficient = (diagonal.abs() <= least[..., 0, :possible]).any(-1)
     if bool(is_deficient.any()):
-        result[is_deficient] = _gram_schmidt(rows[is_deficient], least[is_deficient])
-    return result
+        result[is_deficient] = _gram_schmidt(matrices[is_deficient], least[is_deficient])
+    return result.transpose(1, 2)
 
 
-def _gram_schmidt(rows: Tensor, least: Tensor) -> Tensor:
-    """The same for ``[m, k, n]`` by the Gram-Schmidt process, which can leave out dependent rows."""
-    result = torch.zeros_like(rows)
-    for number in range(rows.shape[1]):
-        row, before = rows[:, number : number + 1], result[:, :number]
+def _gram_schmidt(matrices: Tensor, least: Tensor) -> Tensor:
+    """The same for ``[m, n, k]`` by the Gram-Schmidt process, which can leave out dependent columns."""
+    result = torch.zeros_like(matrices)
+    for number in range(matrices.shape[2]):
+        column, before = matrices[..., number : number + 1], result[..., :number]
         for _ in range(2):  # twice is enough to make them orthogonal to rounding
-            row = row - (row @ before.mT) @ before
-        result[:, number : number + 1] = _unit_rows(row, least[:, number : number + 1])
+            column = column - before @ (before.mT @ column)
+        result[..., number : number + 1] = _unit_columns(column, least[..., number : number + 1])
     return result

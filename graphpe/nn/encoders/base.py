@@ -30,14 +30,14 @@ class FieldRequirement:
         name: Attribute name on the batch.
         level: What one row describes.
         width: Number of columns; None accepts any.
-        transform: The transform that writes the field, for error messages.
+        transform: The transform that writes the field, for error messages; None if it isn't known.
         kind: ``"float"`` or ``"integer"``, of any size.
     """
 
     name: str
     level: Level
     width: int | None
-    transform: str
+    transform: str | None
     kind: Literal["float", "integer"] = "float"
 
     def check(self, field: Field | None, encoder: str) -> None:
@@ -106,13 +106,14 @@ class FieldRequirement:
     def _missing(self, encoder: str) -> str:
         return (
             f"{encoder} needs the field {self.name!r}, which is not there; "
-            f"encode the dataset with {self.transform}"
+            f"encode the dataset with {self.transform or 'the transform that writes it (see: graphpe encodings)'}"
         )
 
     def _wrong_width(self, encoder: str, width: int) -> str:
         return (
             f"{self.name!r} has {width} columns, but {encoder} was built for {self.width}; "
-            f"change one of the two ({self.transform} writes the field)"
+            "change one of the two"
+            + (f" ({self.transform} writes the field)" if self.transform else "")
         )
 
 

@@ -20,7 +20,7 @@ class LinearEncoder(FieldEncoder):
         in_channels: Number of columns of the field.
         out_channels: Width of the output.
         field: Name of the node field.
-        transform: The transform that writes the field, for error messages.
+        transform: Name of the transform that writes the field, for error messages; known for the default field.
     """
 
     def __init__(
@@ -28,10 +28,12 @@ class LinearEncoder(FieldEncoder):
         in_channels: int,
         out_channels: int,
         field: str = "random_walk_pe",
-        transform: str = "AddRandomWalkPE",
+        transform: str | None = None,
     ) -> None:
         super().__init__()
         check_positive(in_channels=in_channels, out_channels=out_channels)
+        if transform is None and field == "random_walk_pe":
+            transform = "AddRandomWalkPE"
         self.requires = (FieldRequirement(field, "node", in_channels, transform),)
         self.out_channels = out_channels
         self.linear = nn.Linear(in_channels, out_channels)

@@ -11,17 +11,18 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.transforms import BaseTransform
+from torch_geometric.transforms import BaseTransform, Compose
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_positive_integer
+from graphpe.checks import require_boolean, require_positive_integer
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.transforms.core.attach import attach, check_concatenation
-from graphpe.transforms.core.engine import bytes_of_graph, compute_fields
+from graphpe.transforms.core.engine import compute_fields
 from graphpe.transforms.core.hetero import (
     attach_hetero,
     check_hetero_concatenation,
@@ -43,7 +44,8 @@ class Encoding(BaseTransform):
     Args:
         dtype: Stored dtype of floating-point fields, ``"float32"`` or ``"float64"``. Operators and spectra are
             computed in float64 whatever it is.
-        dense_limit: Graphs with more nodes go through `encode_large`.
+        dense_limit: Graphs with more nodes go through `encode_large`, if there is one. Without it graphs of any size
+            are done densely, if the memory budget allows.
     """
 
     # By keyword only, so that the settings of a subclass come first. (A KW_ONLY marker would do the same, but
@@ -68,6 +70,16 @@ class Encoding(BaseTransform):
         if self.dtype not in ("float32", "float64"):
             raise ValueError(f"dtype is {self.dtype!r}; it must be 'float32' or 'float64'")
         require_positive_integer("dense_limit", self.dense_limit)
+        for setting in dataclasses.fields(self):
+            value = getattr(self, setting.name)
+            object.__setattr__(self, setting.name, _plain(value))
+            if setting.type == "bool":
+                require_boolean(setting.name, _plain(value))
+            is_optional = setting.name == "attr_name" and value is None
+            if (setting.type == "str" or setting.name == "attr_name") and not (
+                isinstance(value, str) or is_optional
+            ):
+                raise ValueError(f"{setting.name} is {value!r}; it must be a string")
         names = [field.name for field in self.fields()]
         for name in names:
             if hasattr(Data, name):
@@ -80,10 +92,17 @@ class Encoding(BaseTransform):
                     f"{type(self).__name__} would write two fields called {name!r}; give each a name of its own"
                 )
 
-        if self.attr_name is None and self.fields()[0].level != "node":
+        first = self.fields()[0]
+        if self.attr_name is None and first.level != "node":
             raise ValueError(
-                f"attr_name is None, but {type(self).__name__} describes {self.fields()[0].level}s, which cannot be "
+                f"attr_name is None, but {type(self).__name__} describes {first.level}s, which cannot be "
                 "concatenated to x; give it a name"
+            )
+        if self.attr_name is None and (first.dtype.is_complex or first.shape is not None):
+            kind = "complex numbers" if first.dtype.is_complex else "matrices"
+            raise ValueError(
+                f"attr_name is None, but {type(self).__name__} writes {kind}, which cannot be concatenated to x; give "
+                "it a name"
             )
 
     # --- what a subclass gives -------------------------------------------------------------------------------------
@@ -98,17 +117,12 @@ class Encoding(BaseTransform):
 
         Node fields are ``[b, n, d]``, graph fields ``[b, d]``, pair fields ``[b, n, n, d]``, edge fields ``[e, d]`` in
         the order of ``block.graphs.edges_of(block.numbers)``. ``d`` may be smaller than the declared width: the rest
-        is padded.
+        is padded. A field with a ``shape`` has that (or less of it) in place of ``d``.
         """
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         """The values of `fields` for one sparse graph, shaped as for a block of one."""
-        needed = bytes_of_graph([self], graph.n)
-        raise ValueError(
-            f"{graph.name} has {graph.n:,} nodes and {type(self).__name__} has only a dense form, which would take "
-            f"{needed / 2**30:,.1f} GiB; {self.sparse_alternative}raise dense_limit (now {self.dense_limit}) to do it "
-            "anyway"
-        )
+        raise NotImplementedError(f"{type(self).__name__} has no sparse form")
 
     def check(self, part: Block | LargeGraph) -> None:
         """Looks at graphs before they are encoded; raises or warns where the encoding is not meant for them."""
@@ -176,20 +190,41 @@ class Encoding(BaseTransform):
         return data
 
 
+def _plain(value: object) -> object:
+    """A setting as plain Python has it: numbers of NumPy are turned into int, float or bool, also in tuples."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return tuple(map(_plain, value)) if type(value) is tuple else value
+
+
 def checked_encodings(encodings: object) -> list[Encoding]:
     """A list of encodings as a list; a TypeError for anything else."""
     if not isinstance(encodings, list | tuple):
-        raise TypeError(
-            f"encodings is {kind_of(encodings)}; it must be a list, [AddRandomWalkPE(16)] say"
-        )
+        remedy = _remedy(encodings) or "it must be a list, [AddRandomWalkPE(16)] say"
+        raise TypeError(f"encodings is {kind_of(encodings)}; {remedy}")
     for number, encoding in enumerate(encodings):
         if not isinstance(encoding, Encoding):
-            raise TypeError(
-                f"encodings[{number}] is {kind_of(encoding)}; it must be an encoding such as AddRandomWalkPE(16)"
-            )
+            remedy = _remedy(encoding) or "it must be an encoding such as AddRandomWalkPE(16)"
+            raise TypeError(f"encodings[{number}] is {kind_of(encoding)}; {remedy}")
     return list(encodings)
 
 
 def kind_of(value: object) -> str:
     """How messages call a value of the wrong type."""
-    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, BaseTransform) and not isinstance(value, Encoding):
+        # PyG has some of the names of graphpe.
+        return f"a {type(value).__name__} of {type(value).__module__}"
+    return f"a {type(value).__name__}"
+
+
+def _remedy(value: object) -> str | None:
+    """What to do about some values that are taken for encodings."""
+    if isinstance(value, type) and issubclass(value, Encoding):
+        return f"give an instance, {value.__name__}(...)"
+    if isinstance(value, Compose):
+        return "give the list in it, .transforms"
+    if isinstance(value, BaseTransform) and not isinstance(value, Encoding):
+        return "encodings are those of graphpe.transforms; apply other transforms to the dataset"
+    return None

@@ -57,6 +57,11 @@ def check_move(field: Field, level: Level, reduce: Reduction) -> None:
         raise ValueError(
             f"level is {level!r}; {field.name} is a {field.level} field and can be moved to {wanted}"
         )
+    if field.shape is not None:
+        raise ValueError(
+            f"{field.name} has a {' x '.join(map(str, field.shape))} matrix for each {field.level}, and To moves only "
+            "fields with columns; take an encoding that writes columns, such as one with a single q"
+        )
     if reduce not in possible:
         raise ValueError(
             f"reduce is {reduce!r}; from {field.level} to {level} it must be one of {', '.join(map(repr, possible))}"
@@ -75,16 +80,22 @@ def check_move(field: Field, level: Level, reduce: Reduction) -> None:
 
 def moved_field(field: Field, level: Level, reduce: Reduction, name: str | None) -> Field:
     """The declaration of a field after the move."""
-    keeps_dtype = reduce in _KEEPS_CATEGORIES or field.dtype.is_floating_point
+    is_integer = not (field.dtype.is_floating_point or field.dtype.is_complex)
+    keeps_dtype = reduce in _KEEPS_CATEGORIES or not is_integer
     padding = field.padding if reduce in (*_KEEPS_CATEGORIES, "mean", "min", "max") else 0.0
     return dataclasses.replace(
         field,
-        name=f"{field.name}_{level}_{reduce}" if name is None else name,
+        name=_moved_name(field.name, level, reduce) if name is None else name,
         level=level,
         width=field.width * _WIDTHS.get(reduce, 1),
         dtype=field.dtype if keeps_dtype else torch.float32,
         padding=padding,
     )
+
+
+def _moved_name(name: str, level: Level, reduce: Reduction) -> str:
+    """A name for a moved field. The word "node" may be in the name of no other field, and a move may be moved."""
+    return f"{name}_{reduce}" if level == "node" else f"{name}_{level}_{reduce}"
 
 
 def move(
@@ -111,7 +122,7 @@ def move(
     _, n = size
     slot, tail, head = edges
     if reduce not in _KEEPS_CATEGORIES:
-        value = value.double()
+        value = value.to(torch.complex128 if value.is_complex() else torch.float64)
     if source == "graph":
         return _copy(value, target, n, slot)
     if source == "edge":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from torch_geometric.data import HeteroData
@@ -9,7 +10,7 @@ from torch_geometric.transforms import BaseTransform
 
 from graphpe.transforms.core.base import Encoding, kind_of
 from graphpe.transforms.core.engine import compute_fields
-from graphpe.transforms.core.hetero import attach_hetero, homogenise
+from graphpe.transforms.core.hetero import EdgeType, attach_hetero, homogenise
 
 
 class PerEdgeType(BaseTransform):
@@ -46,12 +47,29 @@ class PerEdgeType(BaseTransform):
             raise TypeError(
                 f"{self!r} got {kind_of(data)}; it encodes one HeteroData or a batch of them"
             )
-        for edge_type in data.edge_types:
+        suffixes = self._suffixes(data.edge_types)
+        for edge_type, suffix in suffixes.items():
             homogenised = homogenise(data, edge_type)
             values = compute_fields(homogenised.graphs, [self.encoding])
-            suffix = re.sub(r"\W", "_", "__" + "__".join(edge_type))
             attach_hetero(data, [self.encoding], values, homogenised, suffix)
         return data
+
+    def _suffixes(self, edge_types: list[EdgeType]) -> dict[EdgeType, str]:
+        """What is put behind a name for each edge type; raises before anything is written."""
+        suffixes = {kind: re.sub(r"\W", "_", "__" + "__".join(kind)) for kind in edge_types}
+        if len(set(suffixes.values())) < len(suffixes):
+            raise ValueError(
+                f"the edge types {edge_types} differ only in signs that a name cannot have; rename one of them"
+            )
+        for kind, suffix in suffixes.items():
+            for field in self.encoding.fields():
+                try:
+                    dataclasses.replace(field, name=field.name + suffix)
+                except ValueError as error:
+                    raise ValueError(
+                        f"edge type {kind} cannot be in a name: {error}; rename it"
+                    ) from None
+        return suffixes
 
     def __repr__(self) -> str:
         return f"PerEdgeType({self.encoding!r})"

@@ -13,6 +13,7 @@ from graphpe.blocks import Block, LargeGraph
 from graphpe.fields import Field, Level
 from graphpe.transforms.core import levels
 from graphpe.transforms.core.base import Encoding, kind_of
+from graphpe.transforms.core.engine import padded
 from graphpe.transforms.core.levels import Reduction
 
 
@@ -46,8 +47,9 @@ class To(Encoding):
         encoding: What computes the field.
         level: ``"node"``, ``"edge"``, ``"pair"`` or ``"graph"``.
         reduce: How, as in the table.
-        attr_name: Name of the moved field; by default that of the field, the level and the reduction, as in
-            ``relative_random_walk_pe_node_diagonal``. None concatenates it to ``x`` (node level only).
+        attr_name: Name of the moved field; by default that of the field, the level unless it is the node, and the
+            reduction, as in ``relative_random_walk_pe_diagonal`` or ``random_walk_pe_graph_mean``. None concatenates it
+            to ``x`` (node level only).
         field: Name of the field to move; None takes the first of the encoding.
         dtype: Stored dtype of floating-point fields; by default that of the encoding.
         dense_limit: Graphs with more nodes take the sparse form; by default as in the encoding.
@@ -114,8 +116,6 @@ class To(Encoding):
         return (self._move(value, (len(block), block.n), block.edges),)
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
-        if self.level == "pair":
-            return super().encode_large(graph)
         value = self._padded(self.encoding.encode_large(graph))
         source, target = (torch.from_numpy(ends) for ends in graph.edges)
         edges = (torch.zeros_like(source), source, target)
@@ -140,6 +140,4 @@ class To(Encoding):
         return self.encoding.fields()[self._position]
 
     def _padded(self, values: tuple[Tensor, ...]) -> Tensor:
-        value = values[self._position]
-        missing = self._source.width - value.shape[-1]
-        return torch.nn.functional.pad(value, (0, missing), value=self._source.padding)
+        return padded(values[self._position], self._source)

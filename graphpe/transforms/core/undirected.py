@@ -38,13 +38,14 @@ class UndirectedEncoding(Encoding):
                 f"{name} is directed, and {type(self).__name__} has directed='error'; apply ToUndirected() first, or "
                 "set directed='symmetrize'"
             )
-        warn_directed(self, "set directed='error' to refuse them")
+        warn_directed(self, "set directed='error' to refuse such graphs")
 
 
 def warn_directed(encoding: Encoding, remedy: str) -> None:
-    """Say that directed graphs are symmetrised; Python shows the same warning once."""
+    """Say that directed graphs are symmetrised; Python shows the same warning once, so once per class."""
     warnings.warn(
-        f"{type(encoding).__name__}: some graphs are directed and were symmetrised, so directions are lost; {remedy}",
+        f"{type(encoding).__name__}: some graphs are directed and were symmetrised, so directions are lost; "
+        f"take AddMagneticLaplacianPE or AddDirectedRandomWalkPE to keep them, or {remedy}",
         UserWarning,
         stacklevel=2,
     )

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_choice, require_number, require_positive_integer, require_seed
+from graphpe.checks import require_choice, require_positive_integer, require_seed
 from graphpe.fields import Field
 from graphpe.transforms.core.base import Encoding
 from graphpe.transforms.distances.landmark_choice import Strategy, choose_landmarks
-from graphpe.transforms.distances.lengths import distances_to
+from graphpe.transforms.distances.lengths import distances_to, require_cap
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +47,7 @@ class AddLandmarkDistancePE(Encoding):
         landmarks: Number of landmarks.
         attr_name: Name of the field; None concatenates it to ``x``.
         strategy: ``"random"``, ``"degree"`` or ``"farthest-point"``.
-        cap: Largest distance :math:`c`; longer ones count as it.
+        cap: Largest distance :math:`c`, at most 2^20; longer ones count as it.
         weighted: Distances are sums of ``edge_weight``, the length of an edge, not numbers of edges; of parallel edges
             the shortest counts. (The choice of landmarks does not use weights.)
         seed: Seed of the random choice.
@@ -75,7 +75,7 @@ class AddLandmarkDistancePE(Encoding):
     def __post_init__(self) -> None:
         require_positive_integer("landmarks", self.landmarks)
         require_choice("strategy", self.strategy, get_args(Strategy))
-        require_number("cap", self.cap, 0.0, may_equal=False)
+        require_cap(self.cap)
         require_seed("seed", self.seed)
         super().__post_init__()
 

@@ -11,10 +11,24 @@ from scipy.sparse import csgraph
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
+from graphpe.checks import require_number
 from graphpe.linalg.distances import shortest_paths as distances
+
+# One more than a cap stands for no path, and float32 has to tell the two apart.
+_LARGEST_CAP = 2**20
 
 # For larger graphs it is faster to search from a few nodes than to take distances of all pairs.
 _MOST_NODES_OF_ALL_PAIRS = 64
+
+
+def require_cap(cap: float) -> None:
+    """Raises a ValueError unless ``cap`` is a number over 0 and at most 2^20."""
+    require_number("cap", cap, 0.0, may_equal=False)
+    if cap > _LARGEST_CAP:
+        raise ValueError(
+            f"cap is {cap!r}; it must be at most {_LARGEST_CAP:,}, as a larger one could not be told from cap + 1, "
+            "which stands for no path; lower it, and make edge_weight smaller if distances are that long"
+        )
 
 
 def hop_distances(block: Block) -> Tensor:

@@ -36,10 +36,11 @@ class AddShortestPathEdgePE(Encoding):
         max_distance: Number of edges of a path that are given. Graphormer takes 5.
         attr_name: Name of the field.
         dtype: Not used: positions are integers.
-        dense_limit: Graphs with more nodes are an error: paths of all pairs are a dense matrix.
+        dense_limit: Of no effect: paths of all pairs are a dense matrix.
 
     Raises:
-        ValueError: For invalid weights or node numbers, or a graph over ``dense_limit``; the message names the graph.
+        ValueError: For invalid weights or node numbers, or a graph too large for the memory budget; the message names
+            the graph.
 
     References:
         Ying et al., "Do Transformers Really Perform Bad for Graph Representation?", https://arxiv.org/abs/2106.05234.

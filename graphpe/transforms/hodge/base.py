@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
 from graphpe.checks import require_positive_integer
-from graphpe.linalg.spectra.connected_components import component_labels
 from graphpe.transforms.core.undirected import UndirectedEncoding
 
 # Matrices of e x e entries that exist at a time for each graph.
@@ -44,15 +43,18 @@ class SimpleGraphs(NamedTuple):
     num_edges: Tensor
     num_components: Tensor
 
-    def groups(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """The graphs that have edges, those with the same number e of edges together, a few at a time.
+    def groups(self, chosen: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Some graphs, those with the same number e of edges together, a few at a time.
+
+        Args:
+            chosen: ``[b]`` bool which graphs; they must have edges.
 
         Yields:
             ``[g]`` which graphs of the block, and ``[g, e]`` which of the edges.
         """
         start = self.num_edges.cumsum(0) - self.num_edges
-        for e in self.num_edges[self.num_edges > 0].unique().tolist():
-            slots = (self.num_edges == e).nonzero().squeeze(1)
+        for e in self.num_edges[chosen].unique().tolist():
+            slots = (chosen & (self.num_edges == e)).nonzero().squeeze(1)
             for part in slots.split(max(1, _CACHED_ENTRIES // e**2)):
                 yield part, start[part][:, None] + torch.arange(e, device=part.device)
 
@@ -62,7 +64,7 @@ def simple_graphs(block: Block) -> SimpleGraphs:
     is_joined = block.undirected_adjacency > 0
     is_joined.diagonal(dim1=-2, dim2=-1).fill_(False)
     slot, source, target = is_joined.triu(1).nonzero(as_tuple=True)
-    labels = torch.nn.functional.pad(component_labels(is_joined), (0, 1), value=-1)
+    labels = torch.nn.functional.pad(block.component_labels, (0, 1), value=-1)
     return SimpleGraphs(
         adjacency=is_joined.double(),
         slot=slot,
@@ -82,10 +84,12 @@ class HodgeEncoding(UndirectedEncoding):
             edges are done one by one, and may take 48 bytes times the square of this beyond a memory budget.)
         directed: What to do with a directed graph: ``"symmetrize"`` or ``"error"``.
         dtype: Stored dtype of floating-point fields, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
     """
 
     edge_limit: int = dataclasses.field(default=2000, kw_only=True)
+
+    sparse_alternative: ClassVar[str] = "take AddClusteringCoefficientSE instead, or "
 
     def __post_init__(self) -> None:
         require_positive_integer("edge_limit", self.edge_limit)
@@ -102,7 +106,8 @@ class HodgeEncoding(UndirectedEncoding):
             needed = _MATRICES * 8 * edges**2
             raise ValueError(
                 f"graph {number} has {edges:,} edges, over the edge_limit of {self.edge_limit:,}, and "
-                f"{type(self).__name__} would take {needed / 2**30:,.2f} GiB for it; raise edge_limit to do it anyway"
+                f"{type(self).__name__} would take {needed / 2**30:,.2f} GiB for it; {self.sparse_alternative}raise "
+                "edge_limit to do it anyway"
             )
 
     def workspace(self, n: int) -> int:

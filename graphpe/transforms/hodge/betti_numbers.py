@@ -11,6 +11,7 @@ from torch import Tensor
 from graphpe.blocks import Block
 from graphpe.fields import Field
 from graphpe.linalg.spectra.hodge import rank_of_triangles
+from graphpe.linalg.structure.triangles import triangles
 from graphpe.transforms.hodge.base import HodgeEncoding, simple_graphs
 
 
@@ -32,7 +33,7 @@ class AddBettiNumberSE(HodgeEncoding):
         edge_limit: Graphs with more edges are refused: the matrices have its square of entries.
         directed: What to do with a directed graph: ``"symmetrize"`` or ``"error"``.
         dtype: Of no effect: the values are integers.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
         ValueError: For a graph over a limit, a directed one with ``directed="error"``, or invalid weights or node
@@ -53,10 +54,8 @@ class AddBettiNumberSE(HodgeEncoding):
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         graphs = block.shared(simple_graphs)
         holes = graphs.num_edges - (block.n - graphs.num_components)  # without triangles
-        for slots, edges in graphs.groups():
-            adjacency = graphs.adjacency[slots]
-            has_triangles = ((adjacency @ adjacency) * adjacency).flatten(1).any(dim=1)
-            slots, edges = slots[has_triangles], edges[has_triangles]
+        has_triangles = triangles(graphs.adjacency).any(dim=1)
+        for slots, edges in graphs.groups(has_triangles):
             holes[slots] -= rank_of_triangles(
                 graphs.adjacency[slots], graphs.source[edges], graphs.target[edges]
             )

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphpe import linalg
 from graphpe.blocks import Block
-from graphpe.checks import require_positive_integer
+from graphpe.checks import require_boolean, require_positive_integer
 from graphpe.fields import Field
 from graphpe.linalg.spectra.hodge import HodgeSpectrum, hodge_spectrum, squares_per_eigenspace
 from graphpe.transforms.hodge.base import HodgeEncoding, simple_graphs
@@ -52,7 +52,7 @@ class AddHodgePE(HodgeEncoding):
         edge_limit: Graphs with more edges are refused: the matrices have its square of entries.
         directed: What to do with a directed graph: ``"symmetrize"`` or ``"error"``.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
         ValueError: For a graph over a limit, a directed one with ``directed="error"``, or invalid weights or node
@@ -73,8 +73,7 @@ class AddHodgePE(HodgeEncoding):
 
     def __post_init__(self) -> None:
         require_positive_integer("k", self.k)
-        if not isinstance(self.invariant, bool):
-            raise ValueError(f"invariant is {self.invariant!r}; it must be True or False")
+        require_boolean("invariant", self.invariant)
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
@@ -92,7 +91,7 @@ class AddHodgePE(HodgeEncoding):
         eigenvalues = new(len(block), 3 * self.k)
         counts = new(len(block), 3, dtype=torch.int64)
         num_gradient = block.n - graphs.num_components
-        for slots, edges in graphs.groups():
+        for slots, edges in graphs.groups(graphs.num_edges > 0):
             spectrum = hodge_spectrum(
                 graphs.adjacency[slots],
                 graphs.source[edges],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
@@ -109,40 +108,49 @@ class AddRandomFeaturePropagation(UndirectedEncoding):
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         adjacency = block.adjacency if self.operator == "walk" else block.undirected_adjacency
-        transposed = propagation_matrix(adjacency, self.operator).mT
+        matrices = propagation_matrix(adjacency, self.operator)
         start = self._start(block)
+        result = self._empty(start)
         stack = graphs_at_a_time(start)
-        width = self.fields()[0].width
-        result = start.new_empty(len(block), block.n, width, dtype=self.torch_dtype)
-        for part, matrices, values in zip(
-            start.split(stack), transposed.split(stack), result.split(stack), strict=True
+        for part, part_start, part_result in zip(
+            matrices.split(stack), start.split(stack), result.split(stack), strict=True
         ):
-            values.copy_(self._encode(part, partial(_multiply, transposed=matrices)))
-        return (result,)
+            propagate = partial(_multiply, matrices=part)
+            trajectory(part_start, propagate, self.normalization, part_result)
+        return (result.flatten(2),)
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         adjacency = graph.adjacency if self.operator == "walk" else graph.undirected_adjacency
         matrix = sparse_propagation_matrix(adjacency, self.operator)
         start = self._start(graph).cpu()
-        return (self._encode(start, partial(_multiply_sparse, matrix=matrix)),)
+        result = self._empty(start)
+        trajectory(start, partial(_multiply_sparse, matrix=matrix), self.normalization, result)
+        return (result.flatten(2),)
 
     def _start(self, part: Block | LargeGraph) -> Tensor:
-        """``[b, trajectories, channels, n]`` random features, each over all nodes in a row."""
+        """``[b, n, trajectories, channels]`` random features."""
         keys = graph_keys(part, self.seed)
         draws = _DRAWS[self.distribution](keys, part.n, self.trajectories * self.channels)
-        return draws.mT.unflatten(1, (self.trajectories, self.channels)).contiguous()
+        return draws.unflatten(2, (self.trajectories, self.channels))
 
-    def _encode(self, start: Tensor, propagate: Callable[[Tensor], Tensor]) -> Tensor:
-        features = trajectory(start, propagate, self.steps, self.normalization)
-        return features.flatten(1, 3).mT
+    def _empty(self, start: Tensor) -> Tensor:
+        """``[b, n, trajectories, steps + 1, channels]`` for the results."""
+        b, n, trajectories, channels = start.shape
+        shape = (b, n, trajectories, self.steps + 1, channels)
+        return start.new_empty(shape, dtype=self.torch_dtype)
 
 
-def _multiply(features: Tensor, transposed: Tensor) -> Tensor:
-    """S applied to features ``[b, t, k, n]``."""
-    return (features.flatten(1, 2) @ transposed).view_as(features)
+def _multiply(features: Tensor, matrices: Tensor) -> Tensor:
+    """S applied to features ``[b, n, t, k]``."""
+    columns = features.flatten(2)
+    if (
+        columns.shape[2] == 1
+    ):  # what a product with a single column rounds to depends on the number of graphs
+        return (matrices * columns.mT).sum(-1).view_as(features)
+    return (matrices @ columns).view_as(features)
 
 
 def _multiply_sparse(features: Tensor, matrix: scipy.sparse.csr_array) -> Tensor:
-    """S applied to features ``[1, t, k, n]`` of one graph."""
-    columns = features.flatten(0, 2).numpy().T
-    return torch.from_numpy((matrix @ columns).T.copy()).view_as(features)
+    """S applied to features ``[1, n, t, k]`` of one graph."""
+    columns = features.flatten(2)[0].numpy()
+    return torch.from_numpy(matrix @ columns).view_as(features)

@@ -44,10 +44,11 @@ class AddDistanceDecayPE(Encoding):
         cap: Distances beyond it count as it, and so do pairs that no path joins. None: distances are taken as they
             are, and pairs that no path joins have −10⁴.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are an error: distances of all pairs are a dense matrix.
+        dense_limit: Of no effect: distances of all pairs are a dense matrix.
 
     Raises:
-        ValueError: For invalid weights or node numbers, or a graph over ``dense_limit``; the message names the graph.
+        ValueError: For invalid weights or node numbers, or a graph too large for the memory budget; the message names
+            the graph.
 
     References:
         Press, Smith and Lewis, "Train Short, Test Long: Attention with Linear Biases Enables Input Length
@@ -70,7 +71,7 @@ class AddDistanceDecayPE(Encoding):
         require_positive_integer("heads", self.heads)
         require_number("exponent", self.exponent, 0.0, may_equal=False)
         if self.cap is not None:
-            require_number("cap", self.cap, 0.0, may_equal=False)
+            require_number("cap", self.cap, 0.0, may_equal=False, below=1e38)
         if self.scales is not None:
             object.__setattr__(self, "scales", _checked_scales(self.scales, self.heads))
         super().__post_init__()
@@ -80,14 +81,15 @@ class AddDistanceDecayPE(Encoding):
 
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         hops = block.shared(hop_distances).clamp(max=block.n).long()  # n where no path leads
-        return (self._biases(block.n).to(hops.device)[hops],)
+        biases = self._biases(block.n).to(hops.device).index_select(0, hops.flatten())
+        return (biases.view(*hops.shape, self.heads),)
 
     def _biases(self, n: int) -> Tensor:
         """``[n + 1, heads]`` for distances 0 to n − 1, and for no path."""
         distance = torch.arange(n + 1, dtype=torch.float64)
         distance[n] = torch.inf
         if self.cap is not None:
-            distance.clamp_(max=self.cap)
+            distance.clamp_(max=float(self.cap))
         scales = self.scales or [2 ** (8 * h / self.heads) for h in range(1, self.heads + 1)]
         decay = (distance[:, None] / torch.tensor(scales, dtype=torch.float64)) ** self.exponent
         return decay.neg_().clamp_(min=_LOWEST).to(self.torch_dtype)  # lowest if infinite

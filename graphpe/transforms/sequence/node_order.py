@@ -15,6 +15,9 @@ from graphpe.transforms.core.seeds import graph_keys
 
 NodeOrder = Literal["given", "topological"]
 
+# The longest range of random positions: draws have 53 bits.
+LARGEST_MAXIMUM = 2**53
+
 
 def require_node_order(name: str, value: object) -> None:
     """Raises a ValueError unless ``value`` is ``"given"`` or ``"topological"``."""

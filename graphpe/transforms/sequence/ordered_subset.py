@@ -13,6 +13,7 @@ from graphpe.checks import require_positive_integer, require_seed
 from graphpe.fields import Field
 from graphpe.transforms.core.base import Encoding
 from graphpe.transforms.sequence.node_order import (
+    LARGEST_MAXIMUM,
     NodeOrder,
     random_positions,
     require_node_order,
@@ -65,7 +66,7 @@ class AddOrderedSubsetPE(Encoding):
     paper: ClassVar[str] = "Ruoss et al. 2023"
 
     def __post_init__(self) -> None:
-        require_positive_integer("maximum", self.maximum)
+        require_positive_integer("maximum", self.maximum, LARGEST_MAXIMUM)
         require_node_order("order", self.order)
         require_seed("seed", self.seed)
         super().__post_init__()

@@ -13,6 +13,7 @@ from graphpe.checks import require_positive_integer, require_seed
 from graphpe.fields import Field
 from graphpe.transforms.core.base import Encoding
 from graphpe.transforms.sequence.node_order import (
+    LARGEST_MAXIMUM,
     NodeOrder,
     node_positions,
     random_positions,
@@ -74,7 +75,7 @@ class AddSinusoidalPE(Encoding):
             )
         require_node_order("order", self.order)
         if self.maximum is not None:
-            require_positive_integer("maximum", self.maximum)
+            require_positive_integer("maximum", self.maximum, LARGEST_MAXIMUM)
         require_seed("seed", self.seed)
         super().__post_init__()
 
@@ -93,15 +94,18 @@ class AddSinusoidalPE(Encoding):
 
     def _sinusoids(self, part: Block | LargeGraph) -> Tensor:
         if self.maximum is None:
-            positions, length = node_positions(part, self.order), part.n
+            positions = node_positions(part, self.order)
         else:
             positions = random_positions(part, self.order, self.maximum, self.seed)
-            length = self.maximum
-        return sinusoids(length, self.channels).to(positions.device)[positions]
+        return sinusoids(positions, self.channels)
+
+    def workspace(self, n: int) -> int:
+        return super().workspace(n) + n * self.channels  # angles, and their sines and cosines
 
 
-def sinusoids(length: int, channels: int) -> Tensor:
-    """``[length, channels]`` float64: sine and cosine, in turn, of 0, ..., ``length`` - 1 at each frequency."""
+def sinusoids(positions: Tensor, channels: int) -> Tensor:
+    """``[b, n, channels]`` float64: sine and cosine, in turn, of ``positions [b, n]`` at each frequency."""
     exponent = torch.arange(0, channels, 2, dtype=torch.float64) / channels
-    angle = torch.arange(length, dtype=torch.float64)[:, None] / _WAVELENGTH_RATIO**exponent
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+    wavelength = (_WAVELENGTH_RATIO**exponent).to(positions.device)
+    angle = positions.double().unsqueeze(-1) / wavelength
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -24,8 +25,6 @@ from graphpe.transforms.core.seeds import graph_keys
 from graphpe.transforms.core.undirected import warn_directed
 from graphpe.transforms.spectral import shared
 
-_LEAST_ROOM = 2**30  # bytes that eigenvectors of a large graph may take, whatever the memory budget
-
 
 @dataclass(frozen=True, repr=False)
 class AddLaplacianEigenvectorPE(Encoding):
@@ -45,6 +44,8 @@ class AddLaplacianEigenvectorPE(Encoding):
 
     Two neighbouring eigenvalues count as equal if they differ by at most 1e-6 of the larger one, or by 1e-12 of the
     largest (rounding).
+
+    Also known as LapPE.
 
     Writes:
         - ``attr_name``: ``[n, k]`` eigenvectors (node level; free up to an orthogonal matrix in each eigenspace).
@@ -146,13 +147,14 @@ class AddLaplacianEigenvectorPE(Encoding):
         adjacency = graph.undirected_adjacency
         degrees = adjacency.sum(1) - adjacency.diagonal()
         alone = np.diff(adjacency.indptr) == (adjacency.diagonal() != 0)
+        drops_all = self.drop_trivial == "all"
         # The modes of isolated nodes are known. They are left out where nobody wants them, or put in at 1.
-        skips_isolated = self.drop_trivial == "all" or self.isolated == "one"
+        skips_isolated = drops_all or self.isolated == "one"
         nodes = np.flatnonzero(~alone) if skips_isolated else np.arange(graph.n)
         connected = adjacency[nodes][:, nodes] if skips_isolated else adjacency
-        zeros, _ = csgraph.connected_components(connected, directed=False)
-        wanted = self.k + 1 + (zeros if self.drop_trivial == "all" else self._dropped)
-        _check_room_for_zero_modes(graph, 8 * len(nodes) * min(wanted, len(nodes)))
+        # Where all zero modes are dropped, none is made: there may be very many.
+        zeros = 0 if drops_all else csgraph.connected_components(connected, directed=False)[0]
+        wanted = self.k + 1 + self._dropped
         values, own_vectors = linalg.smallest_laplacian_eigenpairs(
             connected,
             wanted,
@@ -160,6 +162,7 @@ class AddLaplacianEigenvectorPE(Encoding):
             solver=self.solver,
             seed=self.seed,
             dense_limit=self.dense_limit,
+            zero_modes=not drops_all,
             name=graph.name,
         )
         vectors = np.zeros((graph.n, len(values)))
@@ -189,6 +192,8 @@ class AddLaplacianEigenvectorPE(Encoding):
     ) -> tuple[Tensor, ...]:
         first = zeros if self.drop_trivial == "all" else torch.full_like(zeros, self._dropped)
         starts = eigenspace_starts(values, zeros, bound)
+        if isinstance(part, LargeGraph) and self.drop_trivial == "first" and int(zeros) > self.k:
+            _warn_zero_modes(part.name)
         vectors, values, count, is_cut = select_eigenpairs(
             values, vectors, starts, first, self.k, self.complete_eigenspaces
         )
@@ -212,17 +217,17 @@ class AddLaplacianEigenvectorPE(Encoding):
                 f"{name} is directed, but AddLaplacianEigenvectorPE was promised undirected graphs; "
                 "apply ToUndirected() first, or set is_undirected=False to symmetrise"
             )
-        warn_directed(self, "set is_undirected=True to refuse them")
+        warn_directed(self, "set is_undirected=True to refuse such graphs")
 
 
-def _check_room_for_zero_modes(graph: LargeGraph, needed: int) -> None:
-    """Refuses graphs of very many components before their zero modes fill the memory."""
-    if needed > max(graph.memory_budget, _LEAST_ROOM):
-        raise ValueError(
-            f"{graph.name} has so many connected components that the eigenvectors, with the zero modes among them, "
-            f"need {needed / 2**30:,.1f} GiB; take LargestConnectedComponents() first, lower k, or give graphpe.encode "
-            "a larger memory_budget"
-        )
+def _warn_zero_modes(name: str) -> None:
+    """Say that the columns of a graph with many components tell no more than which component a node is in."""
+    warnings.warn(
+        f"AddLaplacianEigenvectorPE: {name} has more connected components than k, so that all its eigenvectors belong "
+        "to the eigenvalue 0 and are constant on components; drop_trivial='all' leaves these out",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def _with_isolated_at_one(

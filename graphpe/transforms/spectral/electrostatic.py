@@ -23,9 +23,9 @@ def potentials(block: Block) -> Tensor:
     means of R over the component.
     """
     resistance = block.shared(shared.resistances)
-    reachable = block.shared(shared.same_component)
-    means = resistance.sum(-1) / reachable.sum(-1)
-    return (means.unsqueeze(-1) - means.unsqueeze(-2) - resistance) * reachable / 2
+    means = resistance.sum(-1) / block.shared(shared.component_sizes)
+    potential = (means.unsqueeze(-1) - means.unsqueeze(-2)).sub_(resistance).div_(2)
+    return shared.within_components(block, potential)
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,10 +45,10 @@ class AddElectrostaticPE(UndirectedEncoding):
         attr_name: Name of the field.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
-        ValueError: For invalid weights or node numbers, or a graph over ``dense_limit``.
+        ValueError: For invalid weights or node numbers, or a graph too large for the memory budget.
 
     References:
         Kreuzer et al., "Rethinking Graph Transformers with Spectral Attention", https://arxiv.org/abs/2106.03893.
@@ -58,7 +58,7 @@ class AddElectrostaticPE(UndirectedEncoding):
 
     cost: ClassVar[str] = "O(n³) per graph"
     paper: ClassVar[str] = "Kreuzer et al. 2021"
-    sparse_alternative: ClassVar[str] = "take AddEffectiveResistancePE(level='edge') instead, or "
+    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE(16, samples=64) instead, or "
 
     def fields(self) -> tuple[Field, ...]:
         return (Field(self.field_name, "pair", 1, self.torch_dtype),)
@@ -77,6 +77,8 @@ class AddElectrostaticSE(UndirectedEncoding):
     node, itself included; the standard deviation is the unbiased one, 0 for a single node. Self-loops are removed;
     ``edge_weight`` is used if it is there, as a conductance.
 
+    Also known as ElstaticSE in GraphGPS.
+
     Writes:
         ``attr_name``: ``[n, 10]`` (node level).
 
@@ -87,10 +89,10 @@ class AddElectrostaticSE(UndirectedEncoding):
             its statistics are taken, too. The two agree on connected graphs.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
-        ValueError: For invalid settings, weights or node numbers, or a graph over ``dense_limit``.
+        ValueError: For invalid settings, weights or node numbers, or a graph too large for the memory budget.
 
     References:
         Kreuzer et al., "Rethinking Graph Transformers with Spectral Attention", https://arxiv.org/abs/2106.03893;
@@ -103,7 +105,7 @@ class AddElectrostaticSE(UndirectedEncoding):
 
     cost: ClassVar[str] = "O(n³) per graph"
     paper: ClassVar[str] = "Kreuzer et al. 2021; Rampášek et al. 2022"
-    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE instead, or "
+    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE(16, samples=64) instead, or "
 
     def __post_init__(self) -> None:
         require_choice("compat", self.compat, (None, "graphgps"))
@@ -119,14 +121,17 @@ class AddElectrostaticSE(UndirectedEncoding):
         if block.n == 0:
             return (torch.zeros(len(block), 0, 10, dtype=torch.float64),)
         potential = block.shared(potentials)
-        members = block.shared(shared.same_component)
-        if self.compat == "graphgps":
-            potential = torch.where(members, potential, -_green_diagonal(block).unsqueeze(-2))
-            members = torch.ones_like(members)
+        sizes, others = block.shared(shared.component_sizes), None
+        if bool(block.component_labels.any()):
+            others = ~block.shared(shared.same_component)
+            if self.compat == "graphgps":
+                potential = torch.where(others, -_green_diagonal(block).unsqueeze(-2), potential)
+                sizes, others = torch.full_like(sizes, block.n), None
+        transposed = potential.mT.contiguous()
         step = transition_matrix(without_self_loops(block.undirected_adjacency))
 
-        columns = _statistics(potential.mT.contiguous(), members)
-        rows = _statistics(potential, members)
+        columns = _statistics(transposed, potential, sizes, others)
+        rows = _statistics(potential, transposed, sizes, others)
         if self.compat == "graphgps":
             rows[1] = columns[1]
         exchange = step * potential
@@ -142,14 +147,21 @@ def _green_diagonal(block: Block) -> Tensor:
     return means - (reachable * means.unsqueeze(-2)).sum(-1) / reachable.sum(-1) / 2
 
 
-def _statistics(rows: Tensor, members: Tensor) -> list[Tensor]:
-    """Minimum, maximum, mean and standard deviation of each row over the members, each ``[b, n]``."""
-    count = members.sum(-1)
-    mean = (rows * members).sum(-1) / count
-    squares = ((rows - mean.unsqueeze(-1)) * members).square().sum(-1)
-    return [
-        rows.masked_fill(~members, torch.inf).amin(-1),
-        rows.masked_fill(~members, -torch.inf).amax(-1),
-        mean,
-        (squares / (count - 1).clamp_min(1)).sqrt(),
-    ]
+def _statistics(
+    rows: Tensor, transposed: Tensor, sizes: Tensor, others: Tensor | None
+) -> list[Tensor]:
+    """Minimum, maximum, mean and standard deviation of each row of potentials over its component, each ``[b, n]``.
+
+    Args:
+        rows: ``[b, n, n]``; 0 where ``others``, and on the diagonal.
+        transposed: The same with rows as columns, of which extrema are found faster.
+        sizes: ``[b, n]`` number of nodes of the component.
+        others: ``[b, n, n]`` which nodes are not in the component; None if all are.
+    """
+    mean = rows.sum(-1) / sizes
+    deviation = rows - mean.unsqueeze(-1)
+    if others is not None:
+        deviation.masked_fill_(others, 0.0)
+    variance = deviation.square_().sum(-1) / (sizes - 1).clamp_min(1)
+    # Of others there is a 0 only, as of the node itself.
+    return [transposed.amin(-2), transposed.amax(-2), mean, variance.sqrt_()]

@@ -13,7 +13,7 @@ from torch import Tensor
 from graphpe.blocks import Block
 from graphpe.checks import require_choice, require_number
 from graphpe.fields import Field
-from graphpe.linalg.spectra.spectral_kernels import spectral_kernels
+from graphpe.linalg.spectra.spectral_kernels import spectral_kernel_diagonals, spectral_kernels
 from graphpe.transforms.core.undirected import UndirectedEncoding
 from graphpe.transforms.spectral import shared
 
@@ -28,6 +28,8 @@ class AddHeatKernelSE(UndirectedEncoding):
     ``edge_weight`` is used if it is there. The zero modes, as many as there are connected components, are left out
     unless ``include_zero``; an isolated node has zeros then.
 
+    Also known as HKdiagSE in GraphGPS.
+
     Writes:
         ``attr_name``: ``[n, len(times)]`` (node level).
 
@@ -40,10 +42,10 @@ class AddHeatKernelSE(UndirectedEncoding):
         normalization: ``"none"`` (GraphGPS) or ``"sym"``; :math:`I - D^{-1} A` has the same diagonal as ``"sym"``.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
-        ValueError: For invalid settings, weights or node numbers, or a graph over ``dense_limit``.
+        ValueError: For invalid settings, weights or node numbers, or a graph too large for the memory budget.
 
     References:
         Sun, Ovsjanikov and Guibas, "A Concise and Provably Informative Multi-Scale Signature Based on Heat
@@ -59,7 +61,7 @@ class AddHeatKernelSE(UndirectedEncoding):
 
     cost: ClassVar[str] = "O(n³ + n² T) per graph"
     paper: ClassVar[str] = "Sun et al. 2009; Rampášek et al. 2022"
-    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE instead, or "
+    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE(16, samples=64) instead, or "
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", _checked_times(self.times))
@@ -76,7 +78,7 @@ class AddHeatKernelSE(UndirectedEncoding):
         if not self.include_zero:
             decay = decay.masked_fill((values == 0).unsqueeze(-1), 0.0)
         correction = values.new_tensor(self.times) ** (self.space_dimension / 2)
-        return (vectors.square() @ decay * correction,)
+        return (spectral_kernel_diagonals(vectors, decay) * correction,)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,10 +100,10 @@ class AddHeatKernelPE(UndirectedEncoding):
         normalization: ``"none"``, ``"sym"`` or ``"rw"``.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
-        ValueError: For invalid settings, weights or node numbers, or a graph over ``dense_limit``.
+        ValueError: For invalid settings, weights or node numbers, or a graph too large for the memory budget.
 
     References:
         Kondor and Lafferty, "Diffusion Kernels on Graphs and Other Discrete Input Spaces", ICML 2002;
@@ -114,7 +116,7 @@ class AddHeatKernelPE(UndirectedEncoding):
 
     cost: ClassVar[str] = "O(n³ T) per graph"
     paper: ClassVar[str] = "Kondor & Lafferty 2002"
-    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE instead, or "
+    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE(16, samples=64) instead, or "
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", _checked_times(self.times))
@@ -131,11 +133,11 @@ class AddHeatKernelPE(UndirectedEncoding):
             degrees = block.shared(shared.simple_degrees)
             root = torch.where(degrees > 0, degrees, 1.0).sqrt().unsqueeze(-1)
             left, right = vectors / root, vectors * root
-        kernels = spectral_kernels(left, right, _decay(values, self.times))
+        decay = _decay(values, self.times)
+        kernels = spectral_kernels(left, right, decay, self.torch_dtype)
         # No heat is negative and none crosses between components: these are rounding.
         kernels.clamp_min_(0.0)
-        kernels *= block.shared(shared.same_component).unsqueeze(-1)
-        return (kernels,)
+        return (shared.within_components(block, kernels),)
 
 
 def _decay(values: Tensor, times: tuple[float, ...]) -> Tensor:

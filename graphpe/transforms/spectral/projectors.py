@@ -43,10 +43,10 @@ class AddSpectralProjectorPE(UndirectedEncoding):
         multiplicity_name: Name of the multiplicities.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
-        ValueError: For invalid settings, weights or node numbers, or a graph over ``dense_limit``.
+        ValueError: For invalid settings, weights or node numbers, or a graph too large for the memory budget.
 
     References:
         Lim et al., "Sign and Basis Invariant Networks for Spectral Graph Representation Learning",
@@ -84,5 +84,5 @@ class AddSpectralProjectorPE(UndirectedEncoding):
         is_member = (numbers.unsqueeze(-1) == torch.arange(spaces, device=values.device)).double()
         multiplicities = is_member.sum(1)
         eigenvalues = (values.unsqueeze(1) @ is_member).squeeze(1) / multiplicities.clamp_min(1)
-        projectors = spectral_kernels(vectors, vectors, is_member)
+        projectors = spectral_kernels(vectors, vectors, is_member, self.torch_dtype)
         return projectors, eigenvalues, multiplicities.long()

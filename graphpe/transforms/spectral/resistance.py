@@ -29,7 +29,7 @@ class _CappedDistance(UndirectedEncoding):
 
     def __post_init__(self) -> None:
         require_choice("level", self.level, ("pair", "edge"))
-        require_number("cap", self.cap, 0.0, may_equal=False)
+        require_number("cap", self.cap, 0.0, may_equal=False, below=1e38)  # of float32
         super().__post_init__()
 
     @abstractmethod
@@ -50,14 +50,17 @@ class _CappedDistance(UndirectedEncoding):
             distance, unreachable = distance[block.edges], unreachable[block.edges]
         return (self._capped(distance, unreachable),)
 
+    @property
+    def has_sparse_form(self) -> bool:
+        return self.level == "edge"
+
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
-        if self.level == "pair":
-            return super().encode_large(graph)
         distance = torch.from_numpy(self.large_distances(graph))
         return (self._capped(distance, torch.isinf(distance)),)
 
     def _capped(self, distance: Tensor, unreachable: Tensor) -> Tensor:
-        distance = distance.masked_fill(unreachable, self.cap).clamp_max(self.cap)
+        cap = float(self.cap)
+        distance = distance.masked_fill(unreachable, cap).clamp_max(cap)
         return torch.stack([distance, unreachable.to(distance.dtype)], dim=-1)
 
 
@@ -82,10 +85,10 @@ class AddEffectiveResistancePE(_CappedDistance):
         cap: Largest value that is stored. Without weights no finite resistance exceeds n − 1.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused at pair level; at edge level they are factorised.
+        dense_limit: Graphs with more nodes are factorised at edge level; pairs are always dense.
 
     Raises:
-        ValueError: For invalid settings, weights or node numbers, a graph over ``dense_limit`` at pair level, or one
+        ValueError: For invalid settings, weights or node numbers, a graph too large for the memory budget, or one
             at edge level whose factor would be too dense.
 
     References:
@@ -98,7 +101,7 @@ class AddEffectiveResistancePE(_CappedDistance):
 
     cost: ClassVar[str] = "O(n³) per graph; sparse edges: a factorisation and a solve per edge"
     paper: ClassVar[str] = "Klein & Randić 1993; Zhang et al. 2023"
-    sparse_alternative: ClassVar[str] = "take AddEffectiveResistancePE(level='edge') instead, or "
+    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE(16, samples=64) instead, or "
 
     def distances(self, block: Block) -> Tensor:
         return block.shared(shared.resistances)
@@ -128,10 +131,10 @@ class AddCommuteTimePE(_CappedDistance):
         cap: Largest value that is stored. The commute time of a tree is at most :math:`2 (n - 1)^2`.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused at pair level; at edge level they are factorised.
+        dense_limit: Graphs with more nodes are factorised at edge level; pairs are always dense.
 
     Raises:
-        ValueError: For invalid settings, weights or node numbers, a graph over ``dense_limit`` at pair level, or one
+        ValueError: For invalid settings, weights or node numbers, a graph too large for the memory budget, or one
             at edge level whose factor would be too dense.
 
     References:
@@ -143,7 +146,7 @@ class AddCommuteTimePE(_CappedDistance):
 
     cost: ClassVar[str] = "O(n³) per graph; sparse edges: a factorisation and a solve per edge"
     paper: ClassVar[str] = "Chandra et al. 1989"
-    sparse_alternative: ClassVar[str] = "take AddCommuteTimePE(level='edge') instead, or "
+    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE(16, samples=64) instead, or "
 
     def distances(self, block: Block) -> Tensor:
         degrees = block.shared(shared.simple_degrees)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from graphpe import linalg
@@ -14,6 +15,22 @@ def same_component(block: Block) -> Tensor:
     """``[b, n, n]`` bool: whether two nodes are in one component."""
     own = block.component_labels
     return own.unsqueeze(-1) == own.unsqueeze(-2)
+
+
+def within_components(block: Block, values: Tensor) -> Tensor:
+    """``values [b, n, n, ...]`` with 0 between components."""
+    if not bool(block.component_labels.any()):  # all graphs are connected
+        return values
+    same = block.shared(same_component)
+    return values * same.view(*same.shape, *[1] * (values.dim() - 3))
+
+
+def component_sizes(block: Block) -> Tensor:
+    """``[b, n]`` int64 number of nodes of the component of each node."""
+    labels = block.component_labels
+    return (
+        torch.zeros_like(labels).scatter_add_(1, labels, torch.ones_like(labels)).gather(1, labels)
+    )
 
 
 def simple_degrees(block: Block) -> Tensor:
@@ -35,4 +52,4 @@ def starts(block: Block, normalization: linalg.Normalization) -> Tensor:
 
 def resistances(block: Block) -> Tensor:
     """``[b, n, n]`` effective resistances; 0 between components."""
-    return effective_resistances(block.undirected_adjacency) * block.shared(same_component)
+    return within_components(block, effective_resistances(block.undirected_adjacency))

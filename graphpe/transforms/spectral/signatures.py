@@ -12,6 +12,7 @@ from torch import Tensor
 from graphpe.blocks import Block
 from graphpe.checks import require_number, require_positive_integer
 from graphpe.fields import Field
+from graphpe.linalg.spectra.spectral_kernels import spectral_kernel_diagonals
 from graphpe.transforms.core.undirected import UndirectedEncoding
 
 # No eigenvalue of L_sym is larger.
@@ -41,10 +42,10 @@ class AddWaveKernelSE(UndirectedEncoding):
             repeated eigenvalue by their rounding). Aubry et al. take 7 with 100 energies.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
-        ValueError: For invalid settings, weights or node numbers, or a graph over ``dense_limit``.
+        ValueError: For invalid settings, weights or node numbers, or a graph too large for the memory budget.
 
     References:
         Aubry, Schlickewei and Cremers, "The Wave Kernel Signature: A Quantum Mechanical Approach to Shape Analysis",
@@ -58,7 +59,7 @@ class AddWaveKernelSE(UndirectedEncoding):
 
     cost: ClassVar[str] = "O(n³) per graph"
     paper: ClassVar[str] = "Aubry et al. 2011"
-    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE instead, or "
+    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE(16, samples=64) instead, or "
 
     def __post_init__(self) -> None:
         _require_at_least_two("energies", self.energies)
@@ -84,7 +85,7 @@ class AddWaveKernelSE(UndirectedEncoding):
         # As a softmax it does not underflow where no eigenvalue is near an energy.
         weights = exponents.masked_fill(is_zero_mode.unsqueeze(1), -torch.inf).softmax(-1)
         weights = weights.masked_fill(is_zero_mode.unsqueeze(1), 0.0)
-        return (vectors.square() @ weights.mT,)
+        return (spectral_kernel_diagonals(vectors, weights.mT),)
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,10 +107,10 @@ class AddSpectralDensitySE(UndirectedEncoding):
         attr_name: Name of the field.
         directed: ``"symmetrize"`` or ``"error"``: what to do with a directed graph.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
-        dense_limit: Graphs with more nodes are refused.
+        dense_limit: Of no effect, as there is only a dense form.
 
     Raises:
-        ValueError: For invalid settings, weights or node numbers, or a graph over ``dense_limit``.
+        ValueError: For invalid settings, weights or node numbers, or a graph too large for the memory budget.
 
     References:
         Dong, Benson and Bindel, "Network Density of States", https://arxiv.org/abs/1905.09758.

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_positive_integer
+from graphpe.checks import require_boolean, require_positive_integer
 from graphpe.fields import Field
 from graphpe.linalg.structure.cycle_quotients import (
     LONGEST,
@@ -47,6 +47,7 @@ class AddCycleCountSE(UndirectedEncoding):
         attr_name: Name of the field; None concatenates it to ``x``.
         max_steps: What a graph may cost: the number of paths listed and compared, at about 50 ns each, so that the
             default is a minute or so.
+        logarithm: Write log(1 + count), which networks learn from more easily than from numbers of many magnitudes.
         directed: What to do with a directed graph: ``"symmetrize"`` it with a warning, or ``"error"``.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
         dense_limit: Graphs with more nodes are done in sparse form, without the matrix products.
@@ -63,6 +64,7 @@ class AddCycleCountSE(UndirectedEncoding):
     lengths: tuple[int, ...] = (3, 4, 5, 6, 7, 8)
     attr_name: str | None = "cycle_count_se"
     max_steps: int = 10**9
+    logarithm: bool = False
 
     cost: ClassVar[str] = "pairs of paths of half the length, or O(n³) (length 8: O(n⁴)) per graph"
     paper: ClassVar[str] = "Bouritsas et al. 2020"
@@ -72,6 +74,7 @@ class AddCycleCountSE(UndirectedEncoding):
         if not self.lengths:
             raise ValueError("lengths is empty; give at least one length, (3, 4, 5, 6) say")
         require_positive_integer("max_steps", self.max_steps)
+        require_boolean("logarithm", self.logarithm)
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:
@@ -102,7 +105,7 @@ class AddCycleCountSE(UndirectedEncoding):
                     "exactly in float64 (2^53); leave out the longest lengths"
                 )
             counts[given_up] = dense
-        return (counts,)
+        return (self._scaled(counts),)
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         counts, steps = count_cycles(
@@ -113,7 +116,10 @@ class AddCycleCountSE(UndirectedEncoding):
         )
         if float(steps) > self.max_steps:
             self._refuse(graph.name, float(steps))
-        return (by_graph(counts, graph),)
+        return (self._scaled(by_graph(counts, graph)),)
+
+    def _scaled(self, counts: Tensor) -> Tensor:
+        return counts.double().log1p() if self.logarithm else counts
 
     def _refuse(self, name: str, steps: float) -> None:
         longest = max(self.lengths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_positive_integer
+from graphpe.checks import require_boolean, require_positive_integer
 from graphpe.fields import Field
 from graphpe.linalg.structure.homomorphisms import (
     Tree,
@@ -30,6 +31,9 @@ from graphpe.transforms.structure.simple_graph import (
 _MOST_TREE_NODES = (
     10  # there are 719 rooted trees with 10 nodes, and three times as many with each node more
 )
+
+
+_MANY_PRODUCTS = 10**9  # of nodes and entries of the adjacency matrix; about half a minute
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,9 +66,12 @@ class AddHomomorphismCountSE(UndirectedEncoding):
         ``attr_name``: ``[n, len(patterns)]`` numbers of homomorphisms (node level).
 
     Args:
-        cycle_lengths: Numbers of nodes of the cycles, from 3 to 8; may be empty.
+        cycle_lengths: Numbers of nodes of the cycles, from 3 to 8; may be empty. Closed walks of a graph over
+            ``dense_limit`` take time in proportion to nodes times edges, minutes for tens of thousands of nodes (with
+            a warning); ``cycle_lengths=()`` leaves the trees, which take time in proportion to edges.
         max_tree_nodes: Trees have 2 to so many nodes, at most 10; with 1 there are none.
         attr_name: Name of the field; None concatenates it to ``x``.
+        logarithm: Write log(1 + count), which networks learn from more easily than from numbers of many magnitudes.
         directed: What to do with a directed graph: ``"symmetrize"`` it with a warning, or ``"error"``.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
         dense_limit: Graphs with more nodes are done in sparse form, closed walks by blocks of nodes.
@@ -81,6 +88,7 @@ class AddHomomorphismCountSE(UndirectedEncoding):
     cycle_lengths: tuple[int, ...] = (3, 4, 5, 6, 7, 8)
     max_tree_nodes: int = 5
     attr_name: str | None = "homomorphism_count_se"
+    logarithm: bool = False
 
     cost: ClassVar[str] = "O(n³) per graph; sparse: O(n e) for cycles, O(e) for trees"
     paper: ClassVar[str] = "Bao et al. 2025"
@@ -90,6 +98,7 @@ class AddHomomorphismCountSE(UndirectedEncoding):
             self, "cycle_lengths", checked_lengths("cycle_lengths", self.cycle_lengths)
         )
         require_positive_integer("max_tree_nodes", self.max_tree_nodes)
+        require_boolean("logarithm", self.logarithm)
         if self.max_tree_nodes > _MOST_TREE_NODES:
             raise ValueError(
                 f"max_tree_nodes is {self.max_tree_nodes}; it must be at most {_MOST_TREE_NODES}, for which there are "
@@ -118,23 +127,44 @@ class AddHomomorphismCountSE(UndirectedEncoding):
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         trees = by_graph(tree_homomorphisms(simple_neighbors(block), self._trees), block)
         if not self.cycle_lengths:
-            return (trees,)
+            return (self._scaled(trees),)
         walks = closed_walks(simple_adjacency(block), max(self.cycle_lengths))
-        return (torch.cat([self._of_lengths(walks), trees], dim=-1),)
+        return (self._scaled(torch.cat([self._of_lengths(walks), trees], dim=-1)),)
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         trees = by_graph(tree_homomorphisms(simple_neighbors(graph), self._trees), graph)
         if not self.cycle_lengths:
-            return (trees,)
+            return (self._scaled(trees),)
+        adjacency = simple_sparse_adjacency(graph)
+        if graph.n * adjacency.nnz > _MANY_PRODUCTS:
+            _warn_slow_cycles()
         walks = sparse_closed_walks(
-            simple_sparse_adjacency(graph),
+            adjacency,
             max(self.cycle_lengths),
             memory_budget=graph.memory_budget,
         )
-        return (torch.cat([self._of_lengths(torch.from_numpy(walks)[None]), trees], dim=-1),)
+        walks = self._of_lengths(torch.from_numpy(walks)[None])
+        return (self._scaled(torch.cat([walks, trees], dim=-1)),)
+
+    def workspace(self, n: int) -> int:
+        hanging = sum(len(rooted_trees(size)) for size in range(1, self.max_tree_nodes))
+        return super().workspace(n) + (hanging + max(self.cycle_lengths, default=0)) * n
+
+    def _scaled(self, counts: Tensor) -> Tensor:
+        return counts.double().log1p() if self.logarithm else counts
 
     def _of_lengths(self, walks: Tensor) -> Tensor:
         return walks[..., [length - 1 for length in self.cycle_lengths]]
+
+
+def _warn_slow_cycles() -> None:
+    """Say what takes so long; trees alone take seconds."""
+    warnings.warn(
+        "AddHomomorphismCountSE: closed walks from all nodes of a large graph take time in proportion to nodes times "
+        "edges, which may be minutes for some graphs here; cycle_lengths=() counts trees only, which is fast",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def _brackets(tree: Tree) -> str:

@@ -25,6 +25,8 @@ class AddRelativeRandomWalkPE(Encoding):
     is used if it is there (the probabilities of the steps from a node sum to one, so a common factor changes
     nothing); parallel edges add up; self-loops are kept.
 
+    Also known as RRWP.
+
     Writes:
         ``attr_name``: ``[n * n, walk_length]`` probabilities (pair level).
 
@@ -32,10 +34,11 @@ class AddRelativeRandomWalkPE(Encoding):
         walk_length: Number of channels K; the longest walk has K − 1 steps. GRIT takes 21 for ZINC.
         attr_name: Name of the field.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``; walks are computed in it.
-        dense_limit: Graphs with more nodes are an error: probabilities of all pairs are a dense matrix.
+        dense_limit: Of no effect: probabilities of all pairs are a dense matrix.
 
     Raises:
-        ValueError: For invalid weights or node numbers, or a graph over ``dense_limit``; the message names the graph.
+        ValueError: For invalid weights or node numbers, or a graph too large for the memory budget; the message names
+            the graph.
 
     References:
         Ma et al., "Graph Inductive Biases in Transformers without Message Passing", https://arxiv.org/abs/2305.17589.
@@ -46,7 +49,7 @@ class AddRelativeRandomWalkPE(Encoding):
 
     cost: ClassVar[str] = "O(n³ K) per graph"
     paper: ClassVar[str] = "Ma et al. 2023"
-    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE instead, or "
+    sparse_alternative: ClassVar[str] = "take AddRandomWalkPE(16, samples=64) instead, or "
 
     def __post_init__(self) -> None:
         require_positive_integer("walk_length", self.walk_length)

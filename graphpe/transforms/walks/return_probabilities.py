@@ -31,6 +31,8 @@ class AddRandomWalkPE(Encoding):
     kept. A walk follows directed edges and ends at a node without outgoing ones; an isolated node has zeros (and 1
     after 0 steps).
 
+    Also known as RWSE, RWPE.
+
     Writes:
         - ``attr_name``: ``[n, K]`` return probabilities (node level).
         - ``standard_error_name``, with ``samples`` only: ``[n, K]`` standard errors of these; 0 where they are exact
@@ -151,7 +153,8 @@ class AddRandomWalkPE(Encoding):
         """Say that an acyclic graph has an encoding of zeros, which is right but carries nothing."""
         warnings.warn(
             f"AddRandomWalkPE: some directed graphs have no walk of up to {max(self._steps)} steps back to any node, "
-            "so their encoding is zero; apply ToUndirected() first if directions do not matter",
+            "as a directed acyclic graph has none at all, so their encoding is zero; take AddDirectedRandomWalkPE or "
+            "AddMagneticLaplacianPE, or apply ToUndirected() first if directions do not matter",
             UserWarning,
             stacklevel=2,
         )
@@ -159,7 +162,7 @@ class AddRandomWalkPE(Encoding):
 
 def _checked_steps(steps: object) -> tuple[int, ...]:
     """Numbers of steps as a tuple; raises a ValueError unless they are integers >= 0, each once."""
-    if not isinstance(steps, list | tuple) or len(steps) == 0:
+    if not isinstance(steps, list | tuple | range) or len(steps) == 0:
         raise ValueError(f"steps is {steps!r}; it must be a list of integers >= 0")
     for position, step in enumerate(steps):
         is_integer = hasattr(step, "__index__") and not isinstance(step, bool)

@@ -103,6 +103,23 @@ def test_star():
 
 
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_without_zero_modes(normalization):
+    adjacency = disjoint(
+        path(3), cycle(400), sp.csr_array((2, 2)), grid(3, 4), path(2)
+    )  # 6 components
+    values, vectors = smallest_laplacian_eigenpairs(adjacency, 15, normalization)
+    others = smallest_laplacian_eigenpairs(adjacency, 9, normalization, zero_modes=False)
+    np.testing.assert_array_equal(others[0], values[6:])
+    np.testing.assert_array_equal(others[1], vectors[:, 6:])
+    n = adjacency.shape[0]
+    rest = smallest_laplacian_eigenpairs(adjacency, n, normalization, zero_modes=False)
+    assert rest[0].shape == (n - 6,)
+    assert (rest[0] > 0).all()
+    none = smallest_laplacian_eigenpairs(sp.csr_array((3, 3)), 2, normalization, zero_modes=False)
+    assert none[1].shape == (3, 0)
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
 def test_expander_equals_dense(normalization):
     adjacency = random_graph(900, 8)
     expected, _ = laplacian_eigenpairs(torch.from_numpy(adjacency.toarray())[None], normalization)

@@ -66,9 +66,16 @@ def test_the_laplacian_is_that_of_networkx() -> None:
 
 def run(adjacency: np.ndarray, start: Tensor, steps: int, normalization: str) -> np.ndarray:
     """``[P + 1, n, k]`` of one trajectory of one graph."""
-    matrix = torch.from_numpy(adjacency).mT
-    result = trajectory(start.mT[None, None], lambda rows: rows @ matrix, steps, normalization)
-    return result[0, 0].mT.numpy()
+    matrix = torch.from_numpy(adjacency)
+    n, k = start.shape
+    result = start.new_empty(1, n, 1, steps + 1, k)
+    trajectory(
+        start[None, :, None],
+        lambda features: (matrix @ features.flatten(2)).view_as(features),
+        normalization,
+        result,
+    )
+    return result[0, :, 0].transpose(0, 1).numpy()
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -141,19 +148,20 @@ def test_a_graph_has_the_same_bytes_in_any_stack(normalization: str) -> None:
     adjacency = (torch.rand(20, n, n, dtype=torch.float64) < 0.2).double()
     adjacency = torch.maximum(adjacency, adjacency.mT)
     matrix = propagation_matrix(adjacency, "sym")
-    start = torch.randn(20, 2, k, n, dtype=torch.float64)
+    start = torch.randn(20, n, 2, k, dtype=torch.float64)
 
     def together(chosen: slice) -> Tensor:
-        part = matrix[chosen].mT
-        return trajectory(
+        result = start[chosen].new_empty(len(start[chosen]), n, 2, 6, k)
+        trajectory(
             start[chosen],
-            lambda rows: (rows.flatten(1, 2) @ part).view_as(rows),
-            5,
+            lambda features: (matrix[chosen] @ features.flatten(2)).view_as(features),
             normalization,
+            result,
         )
+        return result
 
     everything = together(slice(None))
-    assert everything.shape == (20, 2, 6, k, n)
+    assert torch.equal(everything[:, :, :, 0], start)
     for number in range(20):
         alone = together(slice(number, number + 1))[0]
         assert torch.equal(alone, everything[number])

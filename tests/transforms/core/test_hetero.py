@@ -44,13 +44,13 @@ def test_the_values_of_the_homogenised_graph(data: HeteroData) -> None:
     encoding = Numbers()
     plain = encoding(data.to_homogeneous(node_attrs=[], edge_attrs=[]))
     encoded = encoding(data)
-    nodes = torch.cat([encoded[kind].numbers_node for kind in data.node_types])
+    nodes = torch.cat([encoded[kind].numbers_own for kind in data.node_types])
     edges = torch.cat([encoded[kind].numbers_edge for kind in data.edge_types])
-    assert torch.equal(nodes, plain.numbers_node)
+    assert torch.equal(nodes, plain.numbers_own)
     assert torch.equal(edges, plain.numbers_edge)
     assert torch.equal(encoded.numbers_pair, plain.numbers_pair)
     assert torch.equal(encoded.numbers_graph, plain.numbers_graph)
-    assert "numbers_node" not in data["author"]
+    assert "numbers_own" not in data["author"]
 
 
 @given(st.lists(heteros(), min_size=1, max_size=4))
@@ -59,7 +59,7 @@ def test_a_batch_is_its_graphs_one_by_one(graphs: list[HeteroData]) -> None:
     batch = encoding(Batch.from_data_list(graphs))
     for got, data in zip(batch.to_data_list(), graphs, strict=True):
         alone = encoding(data)
-        same(got, alone, "numbers_node")
+        same(got, alone, "numbers_own")
         for kind in (WRITES, CITES):
             assert torch.equal(got[kind].numbers_edge, alone[kind].numbers_edge)
         assert torch.equal(got.numbers_pair, alone.numbers_pair)
@@ -70,7 +70,7 @@ def test_encoded_graphs_can_be_batched() -> None:
     graphs = [hetero(2, 1, [(0, 0)], []), hetero(1, 3, [(0, 2)], [(0, 1)])]
     encoding = Numbers()
     one = Batch.from_data_list([encoding(data) for data in graphs])
-    same(one, encoding(Batch.from_data_list(graphs)), "numbers_node")
+    same(one, encoding(Batch.from_data_list(graphs)), "numbers_own")
 
 
 @given(heteros())
@@ -170,3 +170,19 @@ def test_datasets_of_one_kind_only() -> None:
     other["author"].num_nodes = 1
     with pytest.raises(ValueError, match="graph 1 has the types"):
         graphpe.encode([GRAPHS[0], other], AddRandomWalkPE(2))
+
+
+def test_edge_types_that_cannot_be_in_a_name_are_refused_before_anything_is_written() -> None:
+    data = hetero(2, 1, [(0, 0)], [])
+    data["paper", "index", "author"].edge_index = torch.zeros(2, 1, dtype=torch.long)
+    keys = data.to_dict().keys()
+    with pytest.raises(
+        ValueError, match=r"edge type \('paper', 'index', 'author'\) cannot be in a name"
+    ):
+        PerEdgeType(AddRandomWalkPE(2))(data)
+    assert data.to_dict().keys() == keys
+    data = hetero(2, 1, [(0, 0)], [])
+    for relation in ("x_y", "x.y"):
+        data["paper", relation, "author"].edge_index = torch.zeros(2, 1, dtype=torch.long)
+    with pytest.raises(ValueError, match="differ only in signs"):
+        PerEdgeType(AddRandomWalkPE(2))(data)

@@ -12,7 +12,12 @@ from torch_geometric.data import Batch, Data
 
 from graphpe import Field
 from graphpe.testing import check_encoding
-from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE, To
+from graphpe.transforms import (
+    AddLaplacianEigenvectorPE,
+    AddRandomWalkPE,
+    AddRelativeRandomWalkPE,
+    To,
+)
 
 POOLS = {
     "mean": np.mean,
@@ -26,7 +31,7 @@ POOLS = {
 INSTANCES = [
     To(Numbers(), "edge", "difference"),
     To(Numbers(), "pair", "concatenation"),
-    To(Numbers(), "graph", "statistics", field="numbers_node"),
+    To(Numbers(), "graph", "statistics", field="numbers_own"),
     To(Numbers(), "node", "diagonal", field="numbers_pair", attr_name="own_name"),
     To(Numbers(), "node", "statistics", field="numbers_pair"),
     To(Numbers(), "edge", "entry", field="numbers_category"),
@@ -61,13 +66,13 @@ def test_the_table_of_moves(data: Data) -> None:
     encoded = Numbers(dtype="float64")(data)
     n = data.num_nodes
     edges = data.edge_index.t().tolist()
-    node, edge = encoded.numbers_node.numpy(), encoded.numbers_edge.numpy()
+    node, edge = encoded.numbers_own.numpy(), encoded.numbers_edge.numpy()
     pair, graph_ = encoded.numbers_pair.numpy().reshape(n, n, 2), encoded.numbers_graph.numpy()
     for reduce in (*POOLS, "statistics"):
         wanted = {
             ("numbers_pair", "node"): [pooled(pair[i], reduce) for i in range(n)],
             ("numbers_pair", "graph"): [pooled(pair.reshape(-1, 2), reduce)],
-            ("numbers_node", "graph"): [pooled(node, reduce)],
+            ("numbers_own", "graph"): [pooled(node, reduce)],
             ("numbers_edge", "graph"): [pooled(edge, reduce)],
             ("numbers_edge", "node"): [
                 pooled(edge[[e for e, (u, _) in enumerate(edges) if u == i]], reduce)
@@ -83,10 +88,10 @@ def test_the_table_of_moves(data: Data) -> None:
     for level, ends in (("edge", edges), ("pair", grid)):
         u, v = np.array(ends, dtype=int).reshape(-1, 2).T
         np.testing.assert_array_equal(
-            moved(data, "numbers_node", level, "difference"), node[v] - node[u]
+            moved(data, "numbers_own", level, "difference"), node[v] - node[u]
         )
         np.testing.assert_array_equal(
-            moved(data, "numbers_node", level, "concatenation"), np.hstack([node[u], node[v]])
+            moved(data, "numbers_own", level, "concatenation"), np.hstack([node[u], node[v]])
         )
         copies = np.repeat(graph_, len(ends), axis=0)
         np.testing.assert_array_equal(moved(data, "numbers_graph", level, "copy"), copies)
@@ -146,6 +151,15 @@ def test_only_an_encoding_can_be_moved() -> None:
         To(AddRandomWalkPE, "edge", "difference")
 
 
-def test_a_pair_level_needs_the_dense_form() -> None:
-    with pytest.raises(ValueError, match="graph 0 has 4 nodes and To has only a dense form"):
-        To(AddRandomWalkPE(2, dense_limit=2), "pair", "difference")(graph(4, [(0, 1)]))
+def test_a_pair_level_is_always_dense() -> None:
+    encoding = To(AddRandomWalkPE(2, dense_limit=2), "pair", "difference")
+    assert encoding(graph(4, [(0, 1)])).random_walk_pe_pair_difference.shape == (16, 2)
+
+
+def test_a_move_can_be_moved_and_does_not_change_the_number_of_nodes() -> None:
+    data = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+    twice = To(To(AddRelativeRandomWalkPE(4), "node", "diagonal"), "graph", "mean")
+    assert twice(data).num_nodes == 3
+    assert [field.name for field in twice.fields()] == [
+        "relative_random_walk_pe_diagonal_graph_mean"
+    ]

@@ -185,3 +185,14 @@ def test_a_path_of_20_000_nodes() -> None:
 def test_bad_settings(settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         AddLandmarkDistancePE(**settings)
+
+
+def test_the_largest_cap_is_told_from_no_path() -> None:
+    data = graph(3, [(0, 1)], weights=[1e7])
+    encoding = AddLandmarkDistancePE(3, cap=2**20, weighted=True)
+    assert encoding(data).landmark_distance_pe.unique().tolist() == [0, 2**20, 2**20 + 1]
+    for cap in (1e9, 10**30):
+        with pytest.raises(
+            ValueError, match=r"cap is 1.*0; it must be at most 1,048,576.*lower it"
+        ):
+            AddLandmarkDistancePE(2, cap=cap)

@@ -17,6 +17,9 @@ INSTANCES = [
     AddShortestPathPE(),
     AddShortestPathPE(2),
     AddShortestPathPE(2.5, weighted=True),
+    AddShortestPathPE(direction="backward"),
+    AddShortestPathPE(3, direction="both"),
+    AddShortestPathPE(2.5, weighted=True, direction="both"),
 ]
 
 
@@ -112,6 +115,13 @@ def test_b19_a_graph_too_large_for_pairs_is_told_what_it_would_take() -> None:
     ("settings", "message"),
     [
         ({"cap": 0}, "cap is 0"),
+        ({"cap": 10**9}, r"cap is 1000000000; it must be at most 1,048,576"),
+        ({"cap": 1e9}, r"cap is 1000000000; it must be at most 1,048,576"),
+        ({"cap": 10**30}, r"cap is 10+; it must be an integer from 1 to"),
+        (
+            {"cap": 10**39, "weighted": True},
+            r"cap is 10+; it must be a finite number > 0 and < 1e\+38",
+        ),
         ({"cap": 2.5}, "cap is 2.5; it must be an integer"),
         ({"cap": -1.0, "weighted": True}, "cap is -1.0"),
         ({"cap": float("inf"), "weighted": True}, "cap is inf"),
@@ -121,3 +131,29 @@ def test_b19_a_graph_too_large_for_pairs_is_told_what_it_would_take() -> None:
 def test_bad_settings(settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         AddShortestPathPE(**settings)
+
+
+@given(random_graphs(max_nodes=12, directed=True), st.booleans())
+def test_backward_is_the_distance_from_the_second_to_the_first(data: Data, weighted: bool) -> None:
+    n = data.num_nodes
+
+    def encode(direction: str) -> torch.Tensor:
+        encoding = AddShortestPathPE(3, weighted=weighted, direction=direction)
+        return encoding(data.clone()).shortest_path_pe.view(n, n, -1)
+
+    forward, backward = encode("forward"), encode("backward")
+    assert torch.equal(backward, forward.transpose(0, 1))
+    assert torch.equal(encode("both"), torch.cat([forward, backward], dim=-1))
+
+
+def test_the_direction_is_checked() -> None:
+    with pytest.raises(ValueError, match="direction is 'out'"):
+        AddShortestPathPE(direction="out")
+
+
+def test_the_largest_caps_are_told_from_no_path() -> None:
+    data = graph(3, [(0, 1)], weights=[1e30])
+    hops = AddShortestPathPE(2**20)(data).shortest_path_pe
+    assert hops.flatten().tolist() == [0, 1, 2**20 + 1, 1, 0, 2**20 + 1, 2**20 + 1, 2**20 + 1, 0]
+    lengths = AddShortestPathPE(10**30, weighted=True, dtype="float64")(data).shortest_path_pe
+    assert lengths[:3].tolist() == [[0, 0], [pytest.approx(1e30), 0], [1e30, 1]]

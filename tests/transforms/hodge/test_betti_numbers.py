@@ -82,3 +82,8 @@ def test_graphs_of_one_size_in_a_batch() -> None:
 def test_too_many_edges() -> None:
     with pytest.raises(ValueError, match=r"graph 0 has 36 edges, over the edge_limit of 9"):
         AddBettiNumberSE(edge_limit=9)(from_networkx(networkx.complete_graph(9)))
+
+
+def test_a_graph_too_large_is_told_of_another_encoding() -> None:
+    with pytest.raises(ValueError, match="take AddClusteringCoefficientSE instead, or"):
+        AddBettiNumberSE()(graph(30_000))

@@ -168,8 +168,10 @@ def test_too_many_edges() -> None:
     batch = Batch.from_data_list([graph(9), from_networkx(networkx.complete_graph(9))])
     with pytest.raises(ValueError, match=r"graph 1 has 36 edges.*edge_limit of 35.*GiB.*raise"):
         AddHodgePE(2, edge_limit=35)(batch)
-    with pytest.raises(ValueError, match=r"graph 0 has 9 nodes and AddHodgePE has only a dense"):
-        AddHodgePE(2, dense_limit=8)(batch)
+    with pytest.raises(
+        ValueError, match=r"graph 0 has 20,000 nodes and AddHodgePE has only a dense"
+    ):
+        AddHodgePE(2)(graph(20_000))
 
 
 def test_the_workspace_counts_edge_matrices() -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
+import networkx
 import numpy as np
 import pytest
 import torch
-from graph_zoo import graph, random_graphs, zoo
+from graph_zoo import from_networkx, graph, random_graphs, zoo
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 from torch_geometric.utils import to_dense_adj
 
+import graphpe
 from graphpe.testing import check_encoding
 from graphpe.transforms.random_features import AddRandomFeaturePropagation
 
@@ -22,6 +24,7 @@ INSTANCES = [
         2, 5, operator="laplacian", distribution="rademacher", seed=5, dense_limit=7
     ),
     AddRandomFeaturePropagation(2, 3, operator="walk", normalization="qr"),
+    AddRandomFeaturePropagation(1, 3, dtype="float64"),
 ]
 
 
@@ -135,3 +138,12 @@ def test_only_walks_follow_directions() -> None:
 def test_bad_settings(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         AddRandomFeaturePropagation(**{"channels": 2, "steps": 2, **settings})
+
+
+@pytest.mark.parametrize("normalization", ["l2", "qr"])
+def test_a_single_float64_feature_has_the_same_bytes_in_a_batch(normalization: str) -> None:
+    encoding = AddRandomFeaturePropagation(1, 5, normalization=normalization, dtype="float64")
+    graphs = [from_networkx(networkx.gnp_random_graph(25, 0.3, seed=seed)) for seed in range(8)]
+    for got, data in zip(graphpe.encode(graphs, [encoding], progress=False), graphs, strict=True):
+        expected = encoding(data).random_feature_propagation_pe
+        assert torch.equal(got.random_feature_propagation_pe, expected)

@@ -84,6 +84,7 @@ def test_b19_a_graph_too_large_for_pairs_is_told_what_it_would_take() -> None:
         ({"heads": 0}, "heads is 0"),
         ({"exponent": 0}, "exponent is 0"),
         ({"cap": -1}, "cap is -1"),
+        ({"cap": 10**40}, "cap is 10+; it must be a finite number > 0 and < 1e"),
         ({"heads": 2, "scales": (1.0,)}, r"scales is \(1.0,\); it must be a list of 2 numbers"),
         ({"heads": 2, "scales": (1.0, 0.0)}, r"scales\[1\] is 0.0"),
         ({"attr_name": None}, "cannot be concatenated to x"),

@@ -97,6 +97,7 @@ def test_more_nodes_than_positions() -> None:
     ("settings", "message"),
     [
         ({"maximum": 0}, "maximum is 0"),
+        ({"maximum": 10**30}, r"maximum is 10+; it must be an integer from 1 to"),
         ({"order": "random"}, "order is 'random'; it must be 'given' or 'topological'"),
         ({"seed": None}, "seed is None"),
     ],

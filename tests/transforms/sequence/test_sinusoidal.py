@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from graph_zoo import graph, zoo
@@ -16,6 +17,7 @@ INSTANCES = [
     AddSinusoidalPE(8, dense_limit=7),
     AddSinusoidalPE(6, order="topological"),
     AddSinusoidalPE(4, maximum=500, seed=2),
+    AddSinusoidalPE(4, maximum=10**9, dtype="float64"),
 ]
 
 
@@ -68,9 +70,19 @@ def test_more_nodes_than_positions() -> None:
         ({"channels": 5}, "channels is 5; it must be even"),
         ({"order": "bfs"}, "order is 'bfs'"),
         ({"maximum": 0}, "maximum is 0"),
+        ({"maximum": 10**30}, r"maximum is 10+; it must be an integer from 1 to"),
         ({"seed": -2}, "seed is -2"),
     ],
 )
 def test_bad_settings(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         AddSinusoidalPE(**{"channels": 4, **settings})
+
+
+def test_a_very_long_range_of_positions_takes_no_table() -> None:
+    encoding = AddSinusoidalPE(4, maximum=2**40, dtype="float64", dense_limit=5)
+    for data in (zoo()["path"], graph(3)):
+        position = AddOrderedSubsetPE(2**40)(data).ordered_subset_pe.double().numpy()
+        expected = np.hstack([np.sin(position), np.cos(position)])
+        values = encoding(data).sinusoidal_pe.numpy()
+        np.testing.assert_allclose(values[:, :2], expected, atol=1e-12)

@@ -59,3 +59,5 @@ def test_graphs_of_a_batch_do_not_mix() -> None:
 def test_bad_settings() -> None:
     with pytest.raises(ValueError, match="maximum is 0"):
         AddTopologicalOrderPE(0)
+    with pytest.raises(ValueError, match=r"maximum is 10+; it must be an integer from 1 to"):
+        AddTopologicalOrderPE(10**30)

@@ -14,7 +14,13 @@ from graphpe.testing import check_encoding
 from graphpe.transforms import Encoding
 from graphpe.transforms.spectral import AddElectrostaticPE, AddElectrostaticSE
 
-INSTANCES = [AddElectrostaticPE(), AddElectrostaticSE(), AddElectrostaticSE(compat="graphgps")]
+INSTANCES = [
+    AddElectrostaticPE(),
+    AddElectrostaticSE(),
+    AddElectrostaticSE(compat="graphgps"),
+    AddElectrostaticPE(dtype="float64"),
+    AddElectrostaticSE(dtype="float64"),
+]
 
 
 @pytest.mark.parametrize("encoding", INSTANCES, ids=repr)

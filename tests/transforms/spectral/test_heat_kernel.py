@@ -24,6 +24,8 @@ INSTANCES = [
     AddHeatKernelSE((0.1, 2), space_dimension=2, include_zero=True, normalization="sym"),
     AddHeatKernelPE(),
     AddHeatKernelPE((0.5, 3), normalization="rw"),
+    AddHeatKernelSE((1.0,), dtype="float64"),
+    AddHeatKernelPE(dtype="float64"),
 ]
 
 
@@ -153,5 +155,5 @@ def test_times_may_be_a_list_or_numpy_numbers() -> None:
 
 
 def test_a_large_graph_is_refused_with_the_alternative() -> None:
-    with pytest.raises(ValueError, match=r"600 nodes and AddHeatKernelPE has only a dense form"):
-        AddHeatKernelPE()(graph(600))
+    with pytest.raises(ValueError, match=r"9,000 nodes and AddHeatKernelPE has only a dense form"):
+        AddHeatKernelPE()(graph(9000))

@@ -16,7 +16,11 @@ from graphpe.testing import check_encoding
 from graphpe.transforms import Encoding
 from graphpe.transforms.spectral import AddSpectralProjectorPE
 
-INSTANCES = [AddSpectralProjectorPE(4), AddSpectralProjectorPE(70, normalization="none")]
+INSTANCES = [
+    AddSpectralProjectorPE(4),
+    AddSpectralProjectorPE(70, normalization="none"),
+    AddSpectralProjectorPE(8, dtype="float64"),
+]
 
 
 @pytest.mark.parametrize("encoding", INSTANCES, ids=repr)

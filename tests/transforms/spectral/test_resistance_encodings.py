@@ -21,6 +21,8 @@ INSTANCES = [
     AddEffectiveResistancePE("edge", cap=0.5, dense_limit=7),
     AddCommuteTimePE(),
     AddCommuteTimePE("edge", dense_limit=7),
+    AddEffectiveResistancePE(dtype="float64"),
+    AddCommuteTimePE(dtype="float64"),
 ]
 
 
@@ -172,8 +174,6 @@ def test_what_is_too_large_names_the_alternative() -> None:
         ValueError, match=r"graph 0: .* factor .* 4,000 nodes.* take AddRandomWalkPE"
     ):
         of_edges(expander)
-    with pytest.raises(ValueError, match=r"take AddEffectiveResistancePE\(level='edge'\)"):
-        AddEffectiveResistancePE()(expander)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,24 @@ def test_what_is_too_large_names_the_alternative() -> None:
         (lambda: AddEffectiveResistancePE("node"), "level is 'node'; it must be 'pair' or 'edge'"),
         (lambda: AddEffectiveResistancePE(cap=0), "cap is 0; it must be a finite number > 0"),
         (lambda: AddCommuteTimePE(cap=float("inf")), "cap is inf"),
+        (
+            lambda: AddCommuteTimePE(cap=10**40),
+            "cap is 10+; it must be a finite number > 0 and < 1e",
+        ),
         (lambda: AddCommuteTimePE(attr_name=None), "cannot be concatenated"),
     ],
 )
 def test_bad_settings(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("encoding", [AddEffectiveResistancePE(), AddCommuteTimePE()], ids=repr)
+def test_a_graph_too_large_for_pairs_is_told_of_an_estimate(encoding: Encoding) -> None:
+    with pytest.raises(ValueError, match=r"take AddRandomWalkPE\(16, samples=64\) instead"):
+        encoding(graph(20_000))
+
+
+def test_a_whole_number_as_cap() -> None:
+    values = AddEffectiveResistancePE(cap=10**30)(graph(2)).effective_resistance_pe
+    assert values[1].tolist() == [pytest.approx(1e30), 1]

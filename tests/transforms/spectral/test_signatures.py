@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 
+import networkx
 import numpy as np
 import pytest
-from graph_zoo import graph, random_graphs, zoo
+import torch
+from graph_zoo import from_networkx, graph, random_graphs, zoo
 from hypothesis import given
 from spectral_oracles import components, laplacian
 from torch_geometric.data import Data
 
+import graphpe
 from graphpe.testing import check_encoding
 from graphpe.transforms import Encoding
-from graphpe.transforms.spectral import AddSpectralDensitySE, AddWaveKernelSE
+from graphpe.transforms.spectral import AddHeatKernelSE, AddSpectralDensitySE, AddWaveKernelSE
 
 INSTANCES = [
     AddWaveKernelSE(),
     AddWaveKernelSE(40, width=0.1),
     AddSpectralDensitySE(),
+    AddWaveKernelSE(dtype="float64"),
+    AddSpectralDensitySE(dtype="float64"),
 ]
 
 
@@ -86,3 +91,13 @@ def test_density_in_closed_form() -> None:
 def test_bad_settings(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("n", [5, 6, 7, 20, 25])
+@pytest.mark.parametrize(
+    "encoding", [AddWaveKernelSE(16, dtype="float64"), AddHeatKernelSE((1.0,), dtype="float64")]
+)
+def test_a_float64_batch_has_the_bytes_of_its_graphs(n: int, encoding: Encoding) -> None:
+    graphs = [from_networkx(networkx.gnp_random_graph(n, 0.5, seed=seed)) for seed in range(8)]
+    for got, data in zip(graphpe.encode(graphs, [encoding], progress=False), graphs, strict=True):
+        assert torch.equal(got[encoding.attr_name], encoding(data)[encoding.attr_name])

@@ -110,5 +110,7 @@ def test_a_large_graph() -> None:
 def test_bad_settings() -> None:
     with pytest.raises(ValueError, match="max_degree is 0"):
         AddDegreeSE(0)
+    with pytest.raises(ValueError, match=r"max_degree is 10+; it must be an integer from 1 to"):
+        AddDegreeSE(10**30)
     with pytest.raises(ValueError, match="directions is 'in'; it must be"):
         AddDegreeSE(3, directions="in")

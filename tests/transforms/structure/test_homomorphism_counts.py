@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import networkx
 import numpy as np
@@ -99,3 +100,19 @@ def test_bad_settings() -> None:
         AddHomomorphismCountSE(max_tree_nodes=11)
     with pytest.raises(ValueError, match="there is nothing to count"):
         AddHomomorphismCountSE((), 1)
+
+
+def test_the_workspace_counts_trees() -> None:
+    few, many = AddHomomorphismCountSE((), 9), AddHomomorphismCountSE((), 10)
+    # the results twice, and the sums of all trees that may hang from a root
+    assert few.workspace(25) == 25 * (2 * 485 + 200)
+    assert many.workspace(25) == 25 * (2 * 1204 + 486)
+
+
+def test_closed_walks_of_a_large_graph_give_a_warning() -> None:
+    data = from_networkx(networkx.path_graph(25_000))
+    with pytest.warns(UserWarning, match=r"cycle_lengths=\(\) counts trees only"):
+        AddHomomorphismCountSE((3,))(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AddHomomorphismCountSE(())(data)

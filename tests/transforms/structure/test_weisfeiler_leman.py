@@ -76,3 +76,5 @@ def test_bad_settings() -> None:
         AddWeisfeilerLemanSE(0)
     with pytest.raises(ValueError, match="categories is -1"):
         AddWeisfeilerLemanSE(2, -1)
+    with pytest.raises(ValueError, match=r"categories is 10+; it must be an integer from 1 to"):
+        AddWeisfeilerLemanSE(2, 10**30)

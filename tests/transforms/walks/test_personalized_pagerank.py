@@ -19,6 +19,9 @@ INSTANCES = [
     AddPersonalizedPageRankPE(0.3, steps=5),
     AddPersonalizedPageRankPE(0.3, landmarks=3, strategy="farthest-point"),
     AddPersonalizedPageRankPE(steps=3, landmarks=9, strategy="random", dense_limit=7),
+    AddPersonalizedPageRankPE(direction="both", sinks="loop"),
+    AddPersonalizedPageRankPE(0.3, landmarks=4, direction="both", dense_limit=7),
+    AddPersonalizedPageRankPE(0.3, landmarks=2, direction="backward", sinks="loop"),
 ]
 
 
@@ -27,12 +30,18 @@ def test_contract(encoding: AddPersonalizedPageRankPE) -> None:
     check_encoding(encoding)
 
 
-def pagerank(data: Data, restart: float) -> np.ndarray:
+def pagerank(
+    data: Data, restart: float, reverse: bool = False, keep_at_sinks: bool = False
+) -> np.ndarray:
     n = data.num_nodes
     weights = data.get("edge_weight")
     adjacency = np.zeros((n, n))
     for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
         adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
+    if reverse:
+        adjacency = adjacency.T
+    if keep_at_sinks:
+        adjacency = adjacency + np.diag(adjacency.sum(1) == 0)
     degree = adjacency.sum(1, keepdims=True)
     transition = np.divide(adjacency, degree, out=np.zeros_like(adjacency), where=degree > 0)
     return restart * np.linalg.inv(np.eye(n) - (1 - restart) * transition)
@@ -42,6 +51,37 @@ def pagerank(data: Data, restart: float) -> np.ndarray:
 def test_the_definition_on_any_graph(data: Data, restart: float) -> None:
     encoded = AddPersonalizedPageRankPE(restart, dtype="float64")(data).personalized_pagerank_pe
     np.testing.assert_allclose(encoded[:, 0], pagerank(data, restart).flatten(), atol=1e-13)
+
+
+@given(
+    random_graphs(max_nodes=15, directed=True),
+    st.floats(0.01, 1.0),
+    st.sampled_from(["lose", "loop"]),
+)
+def test_both_directions_and_sinks_on_any_graph(data: Data, restart: float, sinks: str) -> None:
+    n = data.num_nodes
+    settings = {"sinks": sinks, "dtype": "float64"}
+    both = AddPersonalizedPageRankPE(restart, direction="both", **settings)(data.clone())
+    both = both.personalized_pagerank_pe.view(n, n, 2)
+    for channel, direction in enumerate(("forward", "backward")):
+        wanted = pagerank(data, restart, direction == "backward", sinks == "loop")
+        np.testing.assert_allclose(both[..., channel], wanted, atol=1e-13)
+        one = AddPersonalizedPageRankPE(restart, direction=direction, **settings)(data.clone())
+        assert torch.equal(one.personalized_pagerank_pe.view(n, n), both[..., channel])
+    if sinks == "loop":
+        np.testing.assert_allclose(both.sum(1), 1.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("dense_limit", [500, 1])
+def test_landmarks_of_both_directions_keep_their_columns_apart(dense_limit: int) -> None:
+    data = graph(2, [(0, 1)], directed=True)
+    settings = {"landmarks": 3, "sinks": "loop", "dense_limit": dense_limit}
+    both = AddPersonalizedPageRankPE(0.25, direction="both", **settings)(data)
+    forward, backward = both.personalized_pagerank_pe.chunk(2, dim=1)
+    assert not torch.cat([forward[:, 2:], backward[:, 2:]]).any()
+    torch.testing.assert_close(forward[:, :2].sum(1), torch.ones(2))
+    torch.testing.assert_close(backward[:, :2].sum(1), torch.ones(2))
+    assert int((forward == 0).sum()) == int((backward == 0).sum()) == 3
 
 
 def test_rows_are_those_of_networkx() -> None:
@@ -102,10 +142,8 @@ def test_a_large_graph_by_its_landmarks() -> None:
     assert torch.equal(degree[landmarks], degree.sort(descending=True).values[:4])
     rest[landmarks, torch.arange(4)] -= 0.2
     assert float(rest.abs().max()) < 1e-7
-    with pytest.raises(
-        ValueError, match=r"3,000 nodes .* set landmarks=16, say, or raise dense_li"
-    ):
-        AddPersonalizedPageRankPE(0.2)(data)
+    with pytest.raises(ValueError, match=r"20,000 nodes .* set landmarks=16, say, or "):
+        AddPersonalizedPageRankPE(0.2)(graph(20_000))
 
 
 @pytest.mark.parametrize(
@@ -117,6 +155,8 @@ def test_a_large_graph_by_its_landmarks() -> None:
         ({"landmarks": 0}, "landmarks is 0"),
         ({"landmarks": 2, "strategy": "best"}, "strategy is 'best'"),
         ({"landmarks": 2, "seed": 0.5}, "seed is 0.5"),
+        ({"direction": "out"}, "direction is 'out'"),
+        ({"sinks": "keep"}, "sinks is 'keep'"),
         ({"attr_name": None}, "cannot be concatenated to x"),
     ],
 )

@@ -73,7 +73,9 @@ def test_an_isolated_node_has_the_identity_and_changes_nothing_elsewhere() -> No
 
 
 def test_b19_a_graph_too_large_for_pairs_is_told_what_it_would_take() -> None:
-    with pytest.raises(ValueError, match=r"9,000 nodes .* GiB; take AddRandomWalkPE instead"):
+    with pytest.raises(
+        ValueError, match=r"9,000 nodes .* GiB; take AddRandomWalkPE\(16, samples=64\)"
+    ):
         AddRelativeRandomWalkPE(21)(graph(9000))
 
 
