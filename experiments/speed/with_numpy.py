@@ -152,7 +152,7 @@ def personalized_pagerank(data: Data, restart: float) -> np.ndarray:
 
 def hop_distances(data: Data, nodes: np.ndarray | None = None) -> np.ndarray:
     """From some nodes or all of them; the graphs are undirected."""
-    source, target = data.edge_index.numpy()
+    source, target = data.edge_index.int().numpy()  # scipy 1.12 searches int32 only
     shape = (data.num_nodes, data.num_nodes)
     matrix = csr_array((np.ones(len(source)), (source, target)), shape)
     return csgraph.dijkstra(matrix, unweighted=True, indices=nodes)

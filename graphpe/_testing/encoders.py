@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from graphpe._testing.small_graphs import small_graphs
+from graphpe._testing.small_graphs import small_directed_graphs, small_graphs
 from graphpe.nn.encoders import FieldEncoder, FieldRequirement
+from graphpe.transforms import AddMagneticLaplacianPE
 
 # Everything is computed in float64, so that a difference above this is no rounding error.
 _TOLERANCE = 1e-6
@@ -23,9 +24,9 @@ def check_encoder(
     encoder: FieldEncoder,
     graphs: Mapping[str, Data] | None = None,
     *,
-    eigenvectors: str = "laplacian_eigenvector_pe",
-    eigenvalues: str = "laplacian_eigenvalue",
-    count: str = "laplacian_eigenvector_count",
+    eigenvectors: str | None = None,
+    eigenvalues: str | None = None,
+    count: str | None = None,
     seed: int = 0,
 ) -> None:
     """Tests that an encoder keeps the contract of :class:`~graphpe.nn.FieldEncoder` and what it declares.
@@ -38,8 +39,11 @@ def check_encoder(
     Args:
         encoder: The encoder, with its initial or trained parameters; it is not changed.
         graphs: Graphs by name with the fields of the encoder; by default a collection of small ones, with the spectrum
-            of the symmetric normalised Laplacian, and random numbers for all other fields.
-        eigenvectors: Name of the node field that signs and rotations are applied to.
+            of the symmetric normalised Laplacian, and random numbers for all other fields. Where an encoder reads
+            complex fields: also directed ones, with the spectrum of the magnetic Laplacian.
+        eigenvectors: Name of the node field that signs, phases and rotations (unitary matrices where it is complex)
+            are applied to. None, for this name and the next two: those of ``AddLaplacianEigenvectorPE``, or of
+            ``AddMagneticLaplacianPE`` where the encoder reads complex fields.
         eigenvalues: Name of the graph field that tells which eigenvectors share an eigenspace.
         count: Name of the graph field with the number of eigenvectors that are not padding.
         seed: Seed of all random choices.
@@ -48,11 +52,15 @@ def check_encoder(
         AssertionError: If the encoder breaks the contract; the message says where and by how much.
         ValueError: If the encoder declares an invariance that cannot be tested on its fields.
     """
-    names = _SpectralNames(eigenvectors, eigenvalues, count)
+    is_complex = any(need.kind == "complex" for need in encoder.requires)
+    usual = _MAGNETIC if is_complex else _LAPLACIAN
+    names = _SpectralNames(
+        eigenvectors or usual.eigenvectors, eigenvalues or usual.eigenvalues, count or usual.count
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if graphs is None:
-            graphs = small_graphs()
+            graphs = small_graphs() | (small_directed_graphs() if is_complex else {})
             for graph in graphs.values():
                 _add_fields(graph, encoder.requires, names)
         graphs = {name: _in_float64(graph) for name, graph in graphs.items()}
@@ -72,6 +80,21 @@ class _SpectralNames:
     eigenvectors: str
     eigenvalues: str
     count: str
+
+
+_LAPLACIAN = _SpectralNames(
+    "laplacian_eigenvector_pe", "laplacian_eigenvalue", "laplacian_eigenvector_count"
+)
+_MAGNETIC = _SpectralNames(
+    "magnetic_eigenvector_pe", "magnetic_eigenvalue", "magnetic_eigenvector_count"
+)
+
+# What a test of an invariance does to the eigenvectors.
+_CHANGES = {
+    "sign": "a change of signs",
+    "basis": "a rotation inside eigenspaces",
+    "phase": "a change of phases",
+}
 
 
 @dataclass
@@ -140,9 +163,9 @@ class _Check:
     @torch.no_grad()
     def invariance(self) -> None:
         for symmetry in sorted(self.encoder.invariant_to):
-            if symmetry not in ("sign", "basis"):
+            if symmetry not in _CHANGES:
                 raise ValueError(
-                    f"check_encoder cannot test invariance to {symmetry!r}, only to 'sign' and 'basis'"
+                    f"check_encoder cannot test invariance to {symmetry!r}, only to {', '.join(map(repr, _CHANGES))}"
                 )
             if self.names.eigenvectors not in {need.name for need in self.encoder.requires}:
                 raise ValueError(
@@ -151,16 +174,27 @@ class _Check:
                 )
             if symmetry == "basis":
                 self._require_spectrum()
-            what = {"sign": "a change of signs", "basis": "a rotation inside eigenspaces"}[symmetry]
+            if symmetry == "phase":
+                self._require_complex()
             for name, graph in self.graphs.items():
                 changed = graph.clone()
                 vectors = graph[self.names.eigenvectors]
-                changed[self.names.eigenvectors] = (
-                    vectors * _random_signs(vectors.size(1))
-                    if symmetry == "sign"
-                    else _rotate_eigenspaces(graph, self.names)
+                if symmetry == "sign":
+                    vectors = vectors * _random_signs(vectors.shape[1:])
+                elif symmetry == "phase":
+                    vectors = vectors * _random_phases(vectors.shape[1:])
+                else:
+                    vectors = _rotate_eigenspaces(graph, self.names)
+                changed[self.names.eigenvectors] = vectors
+                self.compare(self.encode([changed]), name, _CHANGES[symmetry])
+
+    def _require_complex(self) -> None:
+        for name, graph in self.graphs.items():
+            if not graph[self.names.eigenvectors].is_complex():
+                raise ValueError(
+                    f"check_encoder cannot test invariance to 'phase': {self.names.eigenvectors!r} of graph {name!r} "
+                    "is real; declare 'sign', or give it complex eigenvectors"
                 )
-                self.compare(self.encode([changed]), name, what)
 
     def _require_spectrum(self) -> None:
         for name, graph in self.graphs.items():
@@ -202,7 +236,7 @@ class _Check:
             fields = {
                 need.name: batch[need.name].requires_grad_()
                 for need in self.encoder.requires
-                if batch[need.name].is_floating_point()
+                if need.kind != "integer"
             }
             self.encoder.zero_grad()
             output = self.forward(batch)
@@ -244,20 +278,38 @@ class _Check:
 def _add_fields(graph: Data, requires: tuple[FieldRequirement, ...], names: _SpectralNames) -> None:
     """Attaches what an encoder requires: the spectrum under its names, random numbers otherwise."""
     for requirement in requires:
-        rows = _num_rows(graph, requirement.level)
-        width = requirement.width or 8
+        shape = (_num_rows(graph, requirement.level), *_row_shape(requirement))
+        dtype = {"float": torch.float64, "complex": torch.complex128}.get(requirement.kind)
         graph[requirement.name] = (
-            torch.randn(rows, width, dtype=torch.float64)
-            if requirement.kind == "float"
-            else torch.randint(0, 2, (rows, width))
+            torch.randint(0, 2, shape) if dtype is None else torch.randn(shape, dtype=dtype)
         )
-    widths = [
-        need.width for need in requires if need.name in (names.eigenvectors, names.eigenvalues)
-    ]
-    if widths:
-        values, vectors, count = _spectrum(graph, widths[0] or 8)
+    spectral = [need for need in requires if need.name in (names.eigenvectors, names.eigenvalues)]
+    if any(need.kind == "complex" for need in spectral):
+        _add_magnetic_spectrum(graph, _row_shape(spectral[0]), names)
+    elif spectral:
+        values, vectors, count = _spectrum(graph, _row_shape(spectral[0])[-1])
         graph[names.eigenvalues], graph[names.eigenvectors] = values, vectors
         graph[names.count] = count
+
+
+def _row_shape(requirement: FieldRequirement) -> tuple[int, ...]:
+    return requirement.shape or (requirement.width or 8,)
+
+
+def _add_magnetic_spectrum(graph: Data, shape: tuple[int, ...], names: _SpectralNames) -> None:
+    """Attaches the first eigenpairs of the magnetic Laplacian: ``shape`` is [k], or [Q, k] for Q potentials."""
+    potentials = tuple(0.1 * number for number in range(1, shape[0] + 1))
+    encoding = AddMagneticLaplacianPE(
+        shape[-1],
+        names.eigenvectors,
+        q=0.1 if len(shape) == 1 else potentials,
+        eigenvalue_name=names.eigenvalues,
+        count_name=names.count,
+        dtype="float64",
+    )
+    encoded = encoding(graph)
+    for name in (names.eigenvectors, names.eigenvalues, names.count):
+        graph[name] = encoded[name]
 
 
 def _spectrum(graph: Data, k: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -283,7 +335,12 @@ def _spectrum(graph: Data, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _in_float64(graph: Data) -> Data:
-    return graph.clone().apply(lambda value: value.double() if value.is_floating_point() else value)
+    def convert(value: Tensor) -> Tensor:
+        if value.is_complex():
+            return value.to(torch.complex128)
+        return value.double() if value.is_floating_point() else value
+
+    return graph.clone().apply(convert)
 
 
 def _are_equal(a: object, b: object) -> bool:
@@ -294,20 +351,27 @@ def _are_equal(a: object, b: object) -> bool:
     return not isinstance(a, Tensor) and not isinstance(b, Tensor)
 
 
-def _random_signs(count: int) -> Tensor:
-    return 1.0 - 2.0 * torch.randint(0, 2, (count,))
+def _random_signs(shape: tuple[int, ...]) -> Tensor:
+    return 1.0 - 2.0 * torch.randint(0, 2, shape)
+
+
+def _random_phases(shape: tuple[int, ...]) -> Tensor:
+    return torch.polar(torch.ones(shape).double(), 2 * torch.pi * torch.rand(shape).double())
 
 
 def _rotate_eigenspaces(graph: Data, names: _SpectralNames) -> Tensor:
-    """The eigenvectors, with a random orthogonal matrix applied to those of each eigenvalue."""
+    """The eigenvectors, with a random orthogonal or unitary matrix applied to those of each eigenvalue."""
     vectors = graph[names.eigenvectors].clone()
-    values = graph[names.eigenvalues][0]
+    # [n, Q, k] and [Q, k], with Q = 1 where there are no potentials; views
+    by_potential = vectors if vectors.dim() == 3 else vectors[:, None]
+    eigenvalues = graph[names.eigenvalues].view(by_potential.shape[1:])
     count = int(graph[names.count])
-    starts = [c for c in range(count) if c == 0 or values[c] - values[c - 1] > 1e-8]
-    for start, end in pairwise([*starts, count]):
-        size = end - start
-        rotation, _ = torch.linalg.qr(torch.randn(size, size, dtype=torch.float64))
-        vectors[:, start:end] @= rotation
+    for q, values in enumerate(eigenvalues):
+        starts = [c for c in range(count) if c == 0 or values[c] - values[c - 1] > 1e-8]
+        for start, end in pairwise([*starts, count]):
+            size = end - start
+            rotation, _ = torch.linalg.qr(torch.randn(size, size, dtype=vectors.dtype))
+            by_potential[:, q, start:end] @= rotation
     return vectors
 
 

@@ -28,6 +28,26 @@ def small_graphs() -> dict[str, Data]:
     }
 
 
+def small_directed_graphs() -> dict[str, Data]:
+    """Directed graphs by name, with and without repeated eigenvalues of the magnetic Laplacian."""
+    return {
+        "one edge": _directed(2, [(0, 1)]),
+        "directed path": _directed(6, [(i, i + 1) for i in range(5)]),
+        "directed cycle": _directed(6, [(i, (i + 1) % 6) for i in range(6)]),
+        "twins (one eigenvalue many times)": _directed(6, [(0, i) for i in range(1, 5)] + [(5, 0)]),
+        "equal directed components": _directed(8, [(0, 1), (1, 2), (3, 4), (4, 5)]),
+        "two-way pairs and loops": _directed(5, [(0, 1), (1, 0), (1, 2), (2, 2), (3, 1), (3, 4)]),
+        "acyclic, larger": _directed(
+            20, [(i, j) for i in range(20) for j in (i + 1, i + 5) if j < 20]
+        ),
+    }
+
+
+def _directed(num_nodes: int, edges: list[tuple[int, int]]) -> Data:
+    edge_index = torch.tensor(edges, dtype=torch.long).view(-1, 2).t().contiguous()
+    return Data(edge_index=edge_index, num_nodes=num_nodes)
+
+
 def _graph(num_nodes: int, edges: list[tuple[int, int]]) -> Data:
     edge_index = torch.tensor(edges, dtype=torch.long).view(-1, 2).t()
     reverse = edge_index[:, edge_index[0] != edge_index[1]].flip(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphpe.nn.encoders import (
     SPE,
+    ComplexSPE,
     EigenvectorEncoder,
     FieldEncoder,
     FieldRequirement,
@@ -20,6 +21,7 @@ from graphpe.nn.readout import Readout
 __all__ = [
     "GINE",
     "SPE",
+    "ComplexSPE",
     "EigenvectorEncoder",
     "FeatureEmbedding",
     "FieldEncoder",

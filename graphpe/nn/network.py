@@ -134,7 +134,11 @@ def _describe_gap(encoder: FieldEncoder, field: Field) -> str:
     """One sentence on a symmetry that an encoder leaves uncovered, and on the encoders that cover it."""
     name = type(encoder).__name__
     partly = " (only to signs, which it learns)" if encoder.learns("sign") else ""
-    covering = [cls.__name__ for cls in ENCODERS if cls.covers(field.symmetry)]
+    covering = [
+        cls.__name__
+        for cls in ENCODERS
+        if cls.covers(field.symmetry) and cls.reads_complex == field.dtype.is_complex
+    ]
     remedy = f"; {' or '.join(covering)} is invariant to it" if covering else ""
     freedom = f"{_FREEDOM[field.symmetry]} of {field.name!r} is arbitrary"
     return f"{freedom}, and {name} is not invariant to it{partly}{remedy}"

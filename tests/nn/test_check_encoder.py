@@ -7,7 +7,14 @@ import torch
 from nn_batches import graphs
 from torch import nn
 
-from graphpe.nn import SPE, EigenvectorEncoder, FieldEncoder, FieldRequirement, LinearEncoder
+from graphpe.nn import (
+    SPE,
+    ComplexSPE,
+    EigenvectorEncoder,
+    FieldEncoder,
+    FieldRequirement,
+    LinearEncoder,
+)
 from graphpe.nn.blocks import normalization
 from graphpe.nn.encoders import ENCODERS
 from graphpe.nn.layout import graph_layout
@@ -25,6 +32,17 @@ GOOD = {
         for rho in ("gin", "mlp")
         for norm in ("layer", "batch", "none")
         for k in (1, 6, 40)
+    },
+    **{
+        f"ComplexSPE-{rho}-{norm}-{k}-{potentials}": lambda rho=rho, norm=norm, k=k, q=potentials: (
+            ComplexSPE(k, 7, q, 8, num_channels=3, phi_hidden_channels=8, rho=rho, norm=norm)
+        )
+        for rho, norm in (("gin", "layer"), ("gin", "batch"), ("mlp", "none"))
+        for k, potentials in ((1, 1), (6, 2), (40, 1))
+    },
+    **{
+        f"ComplexSPE-{level}": lambda level=level: ComplexSPE(6, 7, 2, 8, level=level)
+        for level in ("pair", "edge")
     },
 }
 
@@ -88,6 +106,58 @@ class ClaimsBasis(Encoder):
 
     def forward(self, data):
         return self.linear(self.vectors(data).abs())
+
+
+class ComplexEncoder(FieldEncoder):
+    """Good as it is, on complex fields."""
+
+    requires = (
+        FieldRequirement("magnetic_eigenvector_pe", "node", 12, "AddPE", "complex", (2, 6)),
+    )
+    out_channels = 3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(12, 3)
+
+    def vectors(self, data):
+        return self.read(data, graph_layout(data))[0].flatten(1)
+
+    def forward(self, data):
+        vectors = self.vectors(data)
+        return self.linear(vectors.real) + self.linear(vectors.imag)
+
+
+def test_accepts_the_complex_encoder_that_the_others_break() -> None:
+    check_encoder(ComplexEncoder())
+
+
+class ClaimsPhases(ComplexEncoder):
+    """Invariant to signs, but not to phases."""
+
+    invariant_to = frozenset({"phase"})
+
+    def forward(self, data):
+        return self.linear(self.vectors(data).real.abs())
+
+
+class ClaimsUnitaryBasis(ComplexEncoder):
+    """Invariant to phases, but not to rotations inside eigenspaces of several dimensions."""
+
+    invariant_to = frozenset({"basis"})
+
+    def forward(self, data):
+        return self.linear(self.vectors(data).abs().square())
+
+
+class ClaimsRealBasis(ComplexEncoder):
+    """V Vᵀ in place of V Vᴴ: invariant to orthogonal matrices, not to unitary ones."""
+
+    invariant_to = frozenset({"sign", "basis"})
+
+    def forward(self, data):
+        squares = self.vectors(data).square().view(-1, 2, 6).sum(2).real
+        return self.linear(squares.repeat(1, 6))
 
 
 class DependsOnOrder(Encoder):
@@ -261,6 +331,9 @@ def test_an_integer_field_gets_integers() -> None:
         (LeavesSomethingBehind, "the encoder changes 'encoded' of the batch"),
         (ClaimsSigns, "a change of signs changes the output"),
         (ClaimsBasis, "a rotation inside eigenspaces changes the output"),
+        (ClaimsPhases, "a change of phases changes the output"),
+        (ClaimsUnitaryBasis, "a rotation inside eigenspaces changes the output"),
+        (ClaimsRealBasis, "a rotation inside eigenspaces changes the output"),
         (DependsOnOrder, "a permutation of the nodes.*changes the output"),
         (MixesGraphs, "other graphs in a batch, in evaluation, changes the output"),
         (MixesGraphsInTraining, "in training"),
@@ -276,7 +349,7 @@ def test_an_integer_field_gets_integers() -> None:
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_refuses_bad_encoders(bad: type[Encoder], message: str) -> None:
+def test_refuses_bad_encoders(bad: type[FieldEncoder], message: str) -> None:
     torch.manual_seed(0)
     with pytest.raises(AssertionError, match=message):
         check_encoder(bad())

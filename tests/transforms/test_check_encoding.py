@@ -6,6 +6,7 @@ import re
 import warnings
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -234,7 +235,7 @@ class Coarse(Toy):
 
 class WrongSparse(Toy):
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
-        return (torch.from_numpy(graph.adjacency.count_nonzero(axis=1))[None, :, None],)
+        return (torch.from_numpy(np.diff(graph.adjacency.indptr))[None, :, None],)
 
 
 class WrongRepr(Toy):

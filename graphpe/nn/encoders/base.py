@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -31,14 +32,27 @@ class FieldRequirement:
         level: What one row describes.
         width: Number of columns; None accepts any.
         transform: The transform that writes the field, for error messages; None if it isn't known.
-        kind: ``"float"`` or ``"integer"``, of any size.
+        kind: ``"float"``, ``"integer"`` or ``"complex"``, of any size.
+        shape: Shape of a row that is not a list of columns but [Q, k], say; ``width`` is the product. Where Q is 1,
+            rows ``[k]`` fit as well. None: ``(width,)``.
+
+    Raises:
+        ValueError: If the shape is not that of ``width`` numbers.
     """
 
     name: str
     level: Level
     width: int | None
     transform: str | None
-    kind: Literal["float", "integer"] = "float"
+    kind: Literal["float", "integer", "complex"] = "float"
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.shape is not None and math.prod(self.shape) != self.width:
+            raise ValueError(
+                f"{self.name!r} is required with width {self.width}, but rows of shape {self.shape}; the width must "
+                "be the product"
+            )
 
     def check(self, field: Field | None, encoder: str) -> None:
         """Refuses a declared field that is missing or doesn't fit.
@@ -53,12 +67,11 @@ class FieldRequirement:
             raise ValueError(
                 f"{encoder} reads {self.name!r} as a {self.level} field, but it is a {field.level} field"
             )
-        if self.width not in (None, field.width):
-            raise ValueError(self._wrong_width(encoder, field.width))
+        self._check_row_shape(field.row_shape, encoder)
         self._check_kind(field.dtype, encoder)
 
     def read(self, data: Data, layout: GraphLayout, encoder: str) -> Tensor:
-        """Returns the field of a batch, ``[rows, width]``.
+        """Returns the field of a batch, ``[rows, width]`` or ``[rows, *shape]``.
 
         Args:
             data: The batch.
@@ -66,24 +79,23 @@ class FieldRequirement:
             encoder: Name of the encoder, for the message.
 
         Raises:
-            ValueError: If the attribute is missing, is not a matrix, or has another kind of numbers or another number
-                of rows or columns.
+            ValueError: If the attribute is missing, is not a matrix (or rows of ``shape``), or has another kind of
+                numbers or another number of rows or columns.
         """
         value = data.get(self.name)
         if value is None:
             raise ValueError(self._missing(encoder))
-        if not isinstance(value, Tensor) or value.dim() != 2:
+        if not isinstance(value, Tensor) or value.dim() == 0:
             got = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise ValueError(f"{self.name!r} is {got}; {encoder} needs a matrix [rows, columns]")
+            raise ValueError(f"{self.name!r} is {got}; {encoder} needs {self._wanted()}")
+        self._check_row_shape(tuple(value.shape[1:]), encoder)
         rows = self._rows(data, layout)
         if value.size(0) != rows:
             raise ValueError(
                 f"{self.name!r} has {value.size(0)} rows, but a {self.level} field of this batch has {rows}"
             )
-        if self.width not in (None, value.size(1)):
-            raise ValueError(self._wrong_width(encoder, value.size(1)))
         self._check_kind(value.dtype, encoder)
-        return value
+        return value if self.shape is None else value.reshape(-1, *self.shape)
 
     def _rows(self, data: Data, layout: GraphLayout) -> int:
         if self.level == "node":
@@ -95,25 +107,45 @@ class FieldRequirement:
         return layout.num_graphs
 
     def _check_kind(self, dtype: torch.dtype, encoder: str) -> None:
-        is_integer = not (dtype.is_floating_point or dtype.is_complex)
-        if not (dtype.is_floating_point if self.kind == "float" else is_integer):
-            remedy = {"float": "float()", "integer": "long()"}[self.kind]
+        kind = "complex" if dtype.is_complex else "float" if dtype.is_floating_point else "integer"
+        if kind != self.kind:
+            wanted = {"float": "floats", "integer": "integers", "complex": "complex numbers"}
+            remedy = {"float": "float()", "integer": "long()", "complex": "to(torch.complex64)"}
             raise ValueError(
-                f"{self.name!r} is {dtype}, but {encoder} needs {self.kind}s; choose another field, or convert it by "
-                f"{remedy}"
+                f"{self.name!r} is {dtype}, but {encoder} needs {wanted[self.kind]}; choose another field, or convert "
+                f"it by {remedy[self.kind]}"
             )
+
+    def _check_row_shape(self, got: tuple[int, ...], encoder: str) -> None:
+        if self.shape is not None:
+            may_drop_first = len(self.shape) > 1 and self.shape[0] == 1
+            if got != self.shape and not (may_drop_first and got == self.shape[1:]):
+                raise ValueError(
+                    f"{self.name!r} has rows of shape {list(got)}, but {encoder} was built for {list(self.shape)}; "
+                    "change one of the two" + self._writer()
+                )
+        elif len(got) != 1:
+            raise ValueError(
+                f"{self.name!r} has rows of shape {list(got)}; {encoder} needs {self._wanted()}"
+            )
+        elif self.width not in (None, got[0]):
+            raise ValueError(
+                f"{self.name!r} has {got[0]} columns, but {encoder} was built for {self.width}; "
+                "change one of the two" + self._writer()
+            )
+
+    def _wanted(self) -> str:
+        if self.shape is None:
+            return "a matrix [rows, columns]"
+        return f"a tensor [rows, {', '.join(map(str, self.shape))}]"
+
+    def _writer(self) -> str:
+        return f" ({self.transform} writes the field)" if self.transform else ""
 
     def _missing(self, encoder: str) -> str:
         return (
             f"{encoder} needs the field {self.name!r}, which is not there; "
             f"encode the dataset with {self.transform or 'the transform that writes it (see: graphpe encodings)'}"
-        )
-
-    def _wrong_width(self, encoder: str, width: int) -> str:
-        return (
-            f"{self.name!r} has {width} columns, but {encoder} was built for {self.width}; "
-            "change one of the two"
-            + (f" ({self.transform} writes the field)" if self.transform else "")
         )
 
 
@@ -129,15 +161,17 @@ class FieldEncoder(nn.Module, ABC):
         level: What a row of the output describes.
         invariant_to: Symmetries of its fields that leave the output as it is in evaluation.
         augments: Symmetries that it only learns, by a random draw per graph in training.
+        reads_complex: Whether the symmetries are those of complex fields: ``"basis"`` is unitary and includes phases.
         mixes_graphs_in_training: Whether, in training, the output for one graph depends on the other graphs in the
             batch or on chance.
     """
 
     requires: tuple[FieldRequirement, ...]
     out_channels: int
-    level: ClassVar[Level] = "node"
+    level: Level = "node"
     invariant_to: ClassVar[frozenset[Symmetry]] = frozenset()
     augments: ClassVar[frozenset[Symmetry]] = frozenset()
+    reads_complex: ClassVar[bool] = False
     mixes_graphs_in_training: bool = False
 
     @abstractmethod
@@ -152,7 +186,7 @@ class FieldEncoder(nn.Module, ABC):
         """
 
     def read(self, data: Data, layout: GraphLayout) -> tuple[Tensor, ...]:
-        """Returns the required fields of a batch; floats in the dtype of the parameters.
+        """Returns the required fields of a batch; floats in the dtype of the parameters, or its complex one.
 
         Args:
             data: The batch.
@@ -165,7 +199,13 @@ class FieldEncoder(nn.Module, ABC):
         parameter = next(self.parameters(), None)
         if parameter is None:
             return tuple(values)
-        return tuple(v.to(parameter.dtype) if v.is_floating_point() else v for v in values)
+        real = parameter.dtype
+        # There is no complex arithmetic in half precision.
+        dtypes = {"float": real, "complex": torch.promote_types(real, torch.complex64)}
+        return tuple(
+            value.to(dtypes.get(need.kind, value.dtype))
+            for need, value in zip(self.requires, values, strict=True)
+        )
 
     @classmethod
     def covers(cls, symmetry: Symmetry) -> bool:

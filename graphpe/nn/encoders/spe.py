@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Literal
 
 import torch
@@ -135,9 +136,6 @@ def weighted_products(
 ) -> Tensor:
     r"""Computes :math:`W_{ijm} = \sum_k V_{ik} w_{gkm} V_{jk}` for all pairs (i, j) of each graph g.
 
-    Graphs are padded and multiplied together with others of similar size (within a factor of two), so that one large
-    graph in a batch doesn't make all of them large.
-
     Args:
         vectors: ``[N, k]`` V, zero where a graph has fewer than k.
         weights: ``[B, k, m]`` w.
@@ -147,24 +145,48 @@ def weighted_products(
     Returns:
         ``[P, m]``, one row per pair.
     """
+
+    def product(graphs: Tensor, nodes: Tensor) -> Tensor:
+        columns = min(nodes.size(1), vectors.size(1))  # a graph has no more eigenvectors than nodes
+        padded = vectors[nodes, :columns]
+        weighted = torch.einsum("gik,gkm->gimk", padded, weights[graphs, :columns])
+        return torch.einsum("gimk,gjk->gijm", weighted, padded)
+
+    return products_by_size(product, vectors.new_zeros(0, weights.size(2)), layout, pairs)
+
+
+def products_by_size(
+    product: Callable[[Tensor, Tensor], Tensor],
+    empty: Tensor,
+    layout: GraphLayout,
+    pairs: NodePairs,
+) -> Tensor:
+    """Computes something for all pairs of nodes of each graph, many graphs at a time.
+
+    Graphs are padded and multiplied together with others of similar size (within a factor of two), so that one large
+    graph in a batch doesn't make all of them large.
+
+    Args:
+        product: From the numbers ``[g]`` of some graphs and their nodes ``[g, w]``, padded by any node, to
+            ``[g, w, w, c]``; the rows and columns of padding are left out afterwards.
+        empty: The result for no pairs, ``[0, c]``.
+        layout: Where the graphs lie.
+        pairs: The pairs.
+
+    Returns:
+        ``[P, c]``, one row per pair.
+    """
     sizes = layout.sizes
     size_class = sizes.clamp(min=1).double().log2().ceil()
-    products = [vectors.new_zeros(0, weights.size(2))]
+    products = [empty]
     rows = [sizes.new_zeros(0)]
     for number in size_class.unique().tolist():
         graphs = (size_class == number).nonzero()[:, 0]
         width = int(sizes[graphs].max())
         position = torch.arange(width, device=sizes.device)
         valid = position < sizes[graphs, None]
-        # Padding takes any node; its products are left out below.
         nodes = torch.where(valid, layout.ptr[graphs, None] + position, 0)
-
-        columns = min(width, vectors.size(1))  # a graph has no more eigenvectors than nodes
-        padded = vectors[nodes, :columns]
-        weighted = torch.einsum("gik,gkm->gimk", padded, weights[graphs, :columns])
-        product = torch.einsum("gimk,gjk->gijm", weighted, padded)
-
         valid_pair = valid[:, :, None] & valid[:, None, :]
-        products.append(product[valid_pair])
+        products.append(product(graphs, nodes)[valid_pair])
         rows.append((pairs.start[nodes][..., None] + position)[valid_pair])
     return torch.cat(products)[torch.argsort(torch.cat(rows))]

@@ -69,7 +69,7 @@ def distances_to(part: Block | LargeGraph, weighted: bool = False) -> Callable[[
         # One search from a node of each graph: they are not connected, so each finds its own only.
         columns = [
             csgraph.dijkstra(backward, indices=starts, unweighted=not weighted, min_only=True)
-            for starts in (nodes.cpu() + first_nodes).t().numpy()
+            for starts in (nodes.cpu() + first_nodes).t().int().numpy()
         ]
         return torch.from_numpy(np.stack(columns, axis=-1)).view(graphs, part.n, len(columns))
 
@@ -97,4 +97,6 @@ def _backward_edges(part: Block | LargeGraph) -> sp.csr_array:
     is_first = np.ones(len(order), dtype=bool)
     is_first[1:] = (np.diff(row) != 0) | (np.diff(column) != 0)
     n = part.n * (len(part) if isinstance(part, Block) else 1)
-    return sp.csr_array((weight[is_first], (row[is_first], column[is_first])), shape=(n, n))
+    # Searches of scipy 1.12 need int32, which it also makes of int32.
+    ends = row[is_first].astype(np.int32), column[is_first].astype(np.int32)
+    return sp.csr_array((weight[is_first], ends), shape=(n, n))

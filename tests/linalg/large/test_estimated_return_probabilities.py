@@ -142,8 +142,8 @@ def test_memory_stays_within_the_blocks():
     estimate_return_probabilities(adjacency, 8, samples=4, memory_budget=2**20)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # copies of the matrix (its double cover too), four arrays as large as the result
-    assert peak < 6 * 16 * adjacency.nnz + 6 * 8 * 20_000 * 8
+    # copies of the matrix (its double cover too; scipy 1.12 makes one more), four arrays as large as the result
+    assert peak < 7 * 16 * adjacency.nnz + 6 * 8 * 20_000 * 8
 
 
 def test_progress_counts_all_nodes():

@@ -18,8 +18,14 @@ def of(graph: networkx.Graph) -> sp.csr_array:
 
 
 GENERATOR = np.random.default_rng(0)
+
+
+def random_matrix(n: int, density: float) -> sp.csr_array:
+    return sp.csr_array(sp.random(n, n, density, random_state=GENERATOR))
+
+
 MATRICES = {
-    "random digraph": sp.random_array((700, 700), density=0.01, rng=GENERATOR, format="csr"),
+    "random digraph": random_matrix(700, 0.01),
     "torus (values four and eight times)": of(networkx.grid_2d_graph(20, 20, periodic=True)),
     "grid (values twice)": of(networkx.grid_2d_graph(20, 25)),
     "oriented tree": sp.csr_array(sp.triu(of(networkx.random_labeled_tree(600, seed=1)))),
@@ -31,8 +37,8 @@ MATRICES = {
     "one edge": sp.csr_array((np.ones(1), ([3], [5])), shape=(400, 400)),
     "no edge": sp.csr_array((400, 400)),
     "small": sp.csr_array(np.triu(np.ones((6, 6)), 1)),
-    "huge weights": 1e90 * sp.random_array((400, 400), density=0.02, rng=GENERATOR, format="csr"),
-    "tiny weights": 1e-90 * sp.random_array((400, 400), density=0.02, rng=GENERATOR, format="csr"),
+    "huge weights": 1e90 * random_matrix(400, 0.02),
+    "tiny weights": 1e-90 * random_matrix(400, 0.02),
 }
 
 

@@ -47,7 +47,7 @@ def test_a_tree_has_the_inverse_weights() -> None:
 
 def test_a_dense_component_within_the_budget_is_done_densely() -> None:
     expander = networkx.random_regular_graph(6, 1000, seed=0)
-    matrix = networkx.to_scipy_sparse_array(expander, dtype=float, format="csr")
+    matrix = networkx.to_scipy_sparse_array(expander, range(1000), dtype=float, format="csr")
     first, second = np.array(expander.edges).T
     got = edge_resistances(matrix, first, second, memory_budget=2**26)
     assert got.sum() == pytest.approx(999, rel=1e-12)

@@ -1,0 +1,170 @@
+"""Stable and expressive positional encodings from complex eigenvectors."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.utils import scatter
+
+from graphpe.checks import require_choice
+from graphpe.fields import Symmetry
+from graphpe.nn.blocks import Normalization, check_positive, mlp
+from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
+from graphpe.nn.encoders.pair_networks import PairGIN, PairMLP
+from graphpe.nn.encoders.spe import products_by_size
+from graphpe.nn.layout import GraphLayout, NodePairs, graph_layout, node_pairs
+
+Readout = Literal["node", "pair", "edge"]
+
+
+class ComplexSPE(FieldEncoder):
+    r"""Stable and expressive positional encodings from eigenpairs of Hermitian matrices, such as magnetic Laplacians.
+
+    .. math::
+        W_{q,m} = V_q\, \mathrm{diag}(\varphi_m(\lambda_q))\, V_q^H, \qquad
+        R = \rho\big(\mathrm{Re}\, W, \mathrm{Im}\, W\big), \qquad
+        p_i = A \sum_j R_{ij} + a
+
+    for potentials q and a multi-layer perceptron :math:`\varphi` from an eigenvalue to M weights, the same for all q;
+    the 2QM numbers of each pair of nodes go through a network :math:`\rho` on the pairs of nodes of a graph, and
+    :math:`A, a` are a linear layer. Pairs (i, j), or those that are edges, have :math:`p_{ij} = A R_{ij} + a`.
+
+    Equal eigenvalues get equal weights, so the encoding doesn't change when eigenvectors are multiplied by phases or a
+    unitary matrix mixes those of an eigenspace; and close eigenvalues get close weights, so it is stable. Padding never
+    enters a sum or a normalisation: pairs and eigenvalues are ragged lists.
+
+    W is Hermitian: real parts are the same for (i, j) and (j, i), imaginary parts have opposite signs and carry the
+    direction. Messages of ``rho="gin"`` go along the edges as the batch has them; with edges in one direction only,
+    nothing comes back.
+
+    The basis is free only inside the ``k`` eigenvectors: where ``k`` cuts an eigenspace, the encoding depends on which
+    part of it the field holds (see :class:`~graphpe.nn.SPE`). ``k >= n`` avoids it.
+
+    Time and memory grow with :math:`QM \sum n^2` over the graphs of a batch.
+
+    The published networks use ``phi_hidden_channels=32, phi_layers=3, num_channels=16, num_layers=2``.
+
+    Args:
+        k: Number of eigenpairs per potential.
+        out_channels: Width of the output.
+        potentials: Number of potentials, Q.
+        hidden_channels: Width of ρ.
+        num_layers: Number of GIN layers of ρ, or of linear layers for ``rho="mlp"``.
+        num_channels: Number of weightings, M.
+        phi_hidden_channels: Width of φ's hidden layers.
+        phi_layers: Number of linear layers of φ.
+        rho: ``"gin"`` passes messages along the edges of the graph, for each column j by itself; ``"mlp"`` looks at
+            each pair by itself.
+        level: What a row of the output describes: ``"node"``, ``"pair"`` (all pairs, row-major, as a pair field) or
+            ``"edge"`` (those of ``edge_index``, in its order).
+        norm: Normalisation in φ and ρ. ``"layer"`` is per pair and per eigenvalue, so graphs of a batch do not mix.
+        field: Name of the complex node field of eigenvectors ``[N, Q, k]``, or ``[N, k]`` for one potential.
+        eigenvalue_field: Name of the graph field of eigenvalues ``[B, Q, k]``, or ``[B, k]``.
+        count_field: Name of the graph field with the number of eigenpairs that are not padding, ``[B, 1]``.
+
+    References:
+        Huang et al., "What Are Good Positional Encodings for Directed Graphs?", https://arxiv.org/abs/2407.20912.
+    """
+
+    invariant_to: ClassVar[frozenset[Symmetry]] = frozenset({"sign", "basis", "phase"})
+    reads_complex: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        k: int,
+        out_channels: int,
+        potentials: int = 1,
+        hidden_channels: int = 64,
+        num_layers: int = 2,
+        num_channels: int = 16,
+        phi_hidden_channels: int = 32,
+        phi_layers: int = 3,
+        rho: Literal["gin", "mlp"] = "gin",
+        level: Readout = "node",
+        norm: Normalization = "layer",
+        field: str = "magnetic_eigenvector_pe",
+        eigenvalue_field: str = "magnetic_eigenvalue",
+        count_field: str = "magnetic_eigenvector_count",
+    ) -> None:
+        super().__init__()
+        check_positive(
+            k=k,
+            out_channels=out_channels,
+            potentials=potentials,
+            hidden_channels=hidden_channels,
+            num_layers=num_layers,
+            num_channels=num_channels,
+            phi_hidden_channels=phi_hidden_channels,
+            phi_layers=phi_layers,
+        )
+        require_choice("rho", rho, ("gin", "mlp"))
+        require_choice("level", level, get_args(Readout))
+        several = f", q=[...] with {potentials} potentials" if potentials > 1 else ""
+        transform = f"AddMagneticLaplacianPE(k={k}{several})"
+        shape = (potentials, k)
+        self.requires = (
+            FieldRequirement(field, "node", potentials * k, transform, "complex", shape),
+            FieldRequirement(eigenvalue_field, "graph", potentials * k, transform, "float", shape),
+            FieldRequirement(count_field, "graph", 1, transform, "integer"),
+        )
+        self.out_channels = out_channels
+        self.level = level
+        self.mixes_graphs_in_training = norm == "batch"
+        self.phi = mlp([1, *[phi_hidden_channels] * (phi_layers - 1), num_channels], norm)
+        pair_network = PairGIN if rho == "gin" else PairMLP
+        channels = 2 * potentials * num_channels
+        self.rho = pair_network(channels, hidden_channels, hidden_channels, num_layers, norm)
+        self.linear = nn.Linear(hidden_channels, out_channels)
+
+    def forward(self, data: Data) -> Tensor:
+        layout = graph_layout(data)
+        pairs = node_pairs(layout)
+        vectors, eigenvalues, count = self.read(data, layout)
+        weights = self._weigh(eigenvalues, count)
+        products = hermitian_products(vectors, weights, layout, pairs)
+        encoded = self.rho(products, pairs, data.edge_index)
+        if self.level == "node":
+            encoded = scatter(encoded, pairs.source, dim_size=layout.num_nodes)
+        elif self.level == "edge":
+            source, target = data.edge_index
+            encoded = encoded[pairs.start[source] + target - layout.ptr[layout.batch[source]]]
+        return self.linear(encoded)
+
+    def _weigh(self, eigenvalues: Tensor, count: Tensor) -> Tensor:
+        """φ of the eigenvalues ``[B, Q, k]``; zero for padding: ``[B, Q, k, M]``."""
+        position = torch.arange(eigenvalues.size(2), device=count.device)
+        valid = (position < count)[:, None].expand(eigenvalues.shape)
+        filtered = self.phi(eigenvalues[valid][:, None])
+        weights = filtered.new_zeros(*eigenvalues.shape, filtered.size(1))
+        weights[valid] = filtered
+        return weights
+
+
+def hermitian_products(
+    vectors: Tensor, weights: Tensor, layout: GraphLayout, pairs: NodePairs
+) -> Tensor:
+    r"""Computes :math:`W_{ijqm} = \sum_k V_{iqk} w_{gqkm} \overline{V_{jqk}}` for all pairs (i, j) of each graph g.
+
+    Args:
+        vectors: ``[N, Q, k]`` V, complex.
+        weights: ``[B, Q, k, m]`` w, real; zero where a graph has fewer than k eigenvectors.
+        layout: Where the graphs lie.
+        pairs: The pairs.
+
+    Returns:
+        ``[P, 2 Q m]`` in the dtype of the weights: the real parts for each q and m, then the imaginary parts.
+    """
+
+    def product(graphs: Tensor, nodes: Tensor) -> Tensor:
+        columns = min(nodes.size(1), vectors.size(2))  # a graph has no more eigenvectors than nodes
+        padded = vectors[nodes, :, :columns]
+        own = weights[graphs, :, :columns].to(padded.dtype)
+        weighted = torch.einsum("giqk,gqkm->giqmk", padded, own)
+        w = torch.einsum("giqmk,gjqk->gijqm", weighted, padded.conj()).flatten(3)
+        return torch.cat([w.real, w.imag], dim=-1).to(weights.dtype)
+
+    empty = weights.new_zeros(0, 2 * weights.size(1) * weights.size(3))
+    return products_by_size(product, empty, layout, pairs)
