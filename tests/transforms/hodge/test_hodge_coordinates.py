@@ -81,7 +81,8 @@ def test_all_flows_together_are_a_basis(name: str) -> None:
     projectors = [kind @ kind.T for kind in kinds]
     np.testing.assert_allclose(sum(projectors), np.eye(len(s.edges)), atol=1e-9)
     if len(s.edges):
-        np.testing.assert_allclose(projectors[1], np.linalg.pinv(s.b1) @ s.b1, atol=1e-9)
+        gradients = np.linalg.pinv(s.b1, rcond=1e-10) @ s.b1  # B1 has not full rank
+        np.testing.assert_allclose(projectors[1], gradients, atol=1e-9)
 
 
 def test_a_gradient_and_a_curl_of_equal_eigenvalue_do_not_mix() -> None:
