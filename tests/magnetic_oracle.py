@@ -6,6 +6,7 @@ import cmath
 import math
 
 import numpy as np
+from adjacency_oracle import adjacency_matrix
 from graph_zoo import graph
 from torch_geometric.data import Data
 
@@ -17,10 +18,7 @@ def laplacian(
 ) -> np.ndarray:
     """The matrix by its definition, one pair of nodes at a time."""
     n = data.num_nodes
-    weights = data.get("edge_weight")
-    adjacency = np.zeros((n, n))
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
+    adjacency = adjacency_matrix(data)
     hopping, degree = np.zeros((n, n), dtype=complex), np.zeros(n)
     forward, backward = cmath.exp(2j * math.pi * q), cmath.exp(-2j * math.pi * q)
     for u in range(n):

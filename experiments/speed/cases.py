@@ -16,50 +16,44 @@ from per_graph import PreTransform
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from graphpe.transforms import Encoding
-from graphpe.transforms.distances import (
-    AddLandmarkDistancePE,
-    AddReachabilityPE,
-    AddShortestPathEdgePE,
-    AddShortestPathPE,
-)
-from graphpe.transforms.hodge import AddBettiNumberSE, AddHodgePE
-from graphpe.transforms.random_features import AddRandomFeaturePropagation, AddRandomFeaturesPE
-from graphpe.transforms.sequence import (
-    AddDistanceDecayPE,
-    AddOrderedSubsetPE,
-    AddSinusoidalPE,
-    AddTopologicalOrderPE,
-)
-from graphpe.transforms.spectral import (
+from graphpe.transforms import (
+    AddBettiNumberSE,
+    AddClusteringCoefficientSE,
     AddCommuteTimePE,
+    AddCoreNumberSE,
+    AddCycleCountSE,
+    AddDegreeSE,
+    AddDirectedRandomWalkPE,
+    AddDistanceDecayPE,
     AddEffectiveResistancePE,
     AddElectrostaticPE,
     AddElectrostaticSE,
     AddHeatKernelPE,
     AddHeatKernelSE,
+    AddHodgePE,
+    AddHomomorphismCountSE,
+    AddLandmarkDistancePE,
     AddLaplacianEigenvectorPE,
+    AddLocalDegreeProfileSE,
     AddMagneticLaplacianPE,
+    AddOrderedSubsetPE,
+    AddPersonalizedPageRankPE,
+    AddRandomFeaturePropagation,
+    AddRandomFeaturesPE,
+    AddRandomWalkPE,
+    AddReachabilityPE,
+    AddRelativeRandomWalkPE,
+    AddShortestPathEdgePE,
+    AddShortestPathPE,
     AddSingularVectorPE,
+    AddSinusoidalPE,
     AddSpectralDensitySE,
     AddSpectralProjectorPE,
-    AddWaveKernelSE,
-)
-from graphpe.transforms.structure import (
-    AddClusteringCoefficientSE,
-    AddCoreNumberSE,
-    AddCycleCountSE,
-    AddDegreeSE,
-    AddHomomorphismCountSE,
-    AddLocalDegreeProfileSE,
-    AddWeisfeilerLemanSE,
-)
-from graphpe.transforms.walks import (
-    AddDirectedRandomWalkPE,
-    AddPersonalizedPageRankPE,
-    AddRandomWalkPE,
-    AddRelativeRandomWalkPE,
+    AddTopologicalOrderPE,
     AddWalkProfilePE,
+    AddWaveKernelSE,
+    AddWeisfeilerLemanSE,
+    Encoding,
 )
 
 

@@ -66,7 +66,7 @@ def heat_kernel(data: Data, times: np.ndarray, operator: Operator = laplacian) -
 
 
 def potentials(data: Data, operator: Operator = laplacian) -> np.ndarray:
-    green = np.linalg.pinv(operator(data), hermitian=True)
+    green = np.linalg.pinv(operator(data), rcond=1e-10, hermitian=True)
     return green - np.diag(green)
 
 
@@ -84,7 +84,7 @@ def effective_resistance(
 ) -> np.ndarray:
     """Resistances, or commute times, and that none is infinite."""
     matrix = operator(data)
-    green = np.linalg.pinv(matrix, hermitian=True)
+    green = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
     diagonal = np.diag(green)
     resistance = diagonal[:, None] + diagonal - 2 * green
     if is_times_volume:

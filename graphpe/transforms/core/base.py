@@ -71,14 +71,14 @@ class Encoding(BaseTransform):
             raise ValueError(f"dtype is {self.dtype!r}; it must be 'float32' or 'float64'")
         require_positive_integer("dense_limit", self.dense_limit)
         for setting in dataclasses.fields(self):
-            value = getattr(self, setting.name)
-            object.__setattr__(self, setting.name, _plain(value))
-            if setting.type == "bool":
-                require_boolean(setting.name, _plain(value))
-            is_optional = setting.name == "attr_name" and value is None
-            if (setting.type == "str" or setting.name == "attr_name") and not (
-                isinstance(value, str) or is_optional
-            ):
+            value = _plain(getattr(self, setting.name))
+            object.__setattr__(self, setting.name, value)
+            if setting.type in ("bool", bool):
+                require_boolean(setting.name, value)
+            is_attr_name = setting.name == "attr_name"
+            allowed = (str, type(None)) if is_attr_name else str
+            is_name = is_attr_name or setting.type in ("str", str)
+            if is_name and not isinstance(value, allowed):
                 raise ValueError(f"{setting.name} is {value!r}; it must be a string")
         names = [field.name for field in self.fields()]
         for name in names:

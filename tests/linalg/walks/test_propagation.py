@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import torch
+from adjacency_oracle import adjacency_matrix
 from graph_zoo import graph, random_graphs, zoo
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,14 +21,6 @@ from graphpe.linalg.large.propagation import sparse_propagation_matrix
 from graphpe.linalg.walks.propagation import check_propagation, propagation_matrix, trajectory
 
 OPERATORS = ["sym", "sym-loops", "laplacian", "walk"]
-
-
-def adjacency_of(data: Data) -> np.ndarray:
-    adjacency = np.zeros((data.num_nodes, data.num_nodes))
-    weights = data.get("edge_weight")
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
-    return adjacency
 
 
 def reference(adjacency: np.ndarray, operator: str) -> np.ndarray:
@@ -49,8 +42,8 @@ def reference(adjacency: np.ndarray, operator: str) -> np.ndarray:
 @pytest.mark.parametrize("operator", OPERATORS)
 @given(data=random_graphs(max_nodes=15))
 def test_operators_dense_and_sparse(operator: str, data: Data) -> None:
-    wanted = reference(adjacency_of(data), operator)
-    dense = torch.from_numpy((adjacency_of(data) + adjacency_of(data).T) / 2)[None]
+    wanted = reference(adjacency_matrix(data), operator)
+    dense = torch.from_numpy((adjacency_matrix(data) + adjacency_matrix(data).T) / 2)[None]
     np.testing.assert_allclose(propagation_matrix(dense, operator)[0], wanted, atol=1e-12)
     (large,) = GraphBatch.of(data).large(0, 2**20)
     sparse = sparse_propagation_matrix(large.undirected_adjacency, operator)
@@ -81,7 +74,7 @@ def run(adjacency: np.ndarray, start: Tensor, steps: int, normalization: str) ->
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_l2_is_power_iteration(operator: str) -> None:
     for data in zoo().values():
-        matrix = reference(adjacency_of(data), operator)
+        matrix = reference(adjacency_matrix(data), operator)
         start = torch.randn(data.num_nodes, 4, dtype=torch.float64)
         got = run(matrix, start, 3, "l2")
         wanted = start.numpy()
@@ -110,7 +103,7 @@ def test_qr_is_subspace_iteration() -> None:
 def test_qr_keeps_what_is_independent(operator: str, columns: int) -> None:
     """Whatever the rank: the first j columns span what they span before, orthonormal or zero."""
     for data in zoo().values():
-        matrix = reference(adjacency_of(data), operator)
+        matrix = reference(adjacency_matrix(data), operator)
         got = run(matrix, torch.randn(data.num_nodes, columns, dtype=torch.float64), 4, "qr")
         for before, after in itertools.pairwise(got):
             gram = after.T @ after
@@ -137,7 +130,7 @@ def test_rounding_does_not_become_a_feature(n: int, k: int, seed: int) -> None:
 
 def test_walks_on_a_directed_path_end() -> None:
     data = graph(4, [(0, 1), (1, 2), (2, 3)], directed=True)
-    matrix = reference(adjacency_of(data), "walk")
+    matrix = reference(adjacency_matrix(data), "walk")
     got = run(matrix, torch.randn(4, 2, dtype=torch.float64), 4, "l2")
     assert [bool(step.any()) for step in got] == [True, True, True, True, False]
 

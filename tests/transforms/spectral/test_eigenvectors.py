@@ -13,27 +13,11 @@ import torch_geometric.transforms as pyg_transforms
 from graph_zoo import from_networkx, graph, random_graphs, zoo
 from hypothesis import given
 from hypothesis import strategies as st
+from spectral_oracles import laplacian
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
 
 from graphpe.transforms import AddLaplacianEigenvectorPE
-
-
-def laplacian(data: Data, normalization: str = "sym") -> np.ndarray:
-    """The matrix by its definition, one edge at a time, float64."""
-    n = data.num_nodes
-    weights = data.get("edge_weight")
-    adjacency = np.zeros((n, n))
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        if source != target:
-            adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
-    degree = adjacency.sum(1)
-    if normalization == "none":
-        return np.diag(degree) - adjacency
-    safe = np.where(degree > 0, degree, 1.0)
-    if normalization == "rw":
-        return np.diag(degree / safe) - adjacency / safe[:, None]
-    return np.diag(degree / safe) - adjacency / np.sqrt(np.outer(safe, safe))
 
 
 def all_pairs(data: Data, normalization: str = "sym", **options) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from adjacency_oracle import adjacency_matrix
 from graph_zoo import from_networkx, graph, random_graphs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,16 +33,10 @@ def test_contract(encoding: AddDirectedRandomWalkPE) -> None:
 
 def transition(data: Data, reverse: bool) -> np.ndarray:
     """One edge at a time; a loop where no edge leads on."""
-    n = data.num_nodes
-    weights = data.get("edge_weight")
-    adjacency = np.zeros((n, n))
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        if reverse:
-            source, target = target, source
-        adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
-    for node in range(n):
-        if not adjacency[node].any():
-            adjacency[node, node] = 1.0
+    adjacency = adjacency_matrix(data)
+    if reverse:
+        adjacency = adjacency.T
+    adjacency = adjacency + np.diag(~adjacency.any(axis=1))
     return adjacency / adjacency.sum(1, keepdims=True)
 
 

@@ -6,6 +6,7 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from adjacency_oracle import adjacency_matrix
 from graph_zoo import from_networkx, graph, random_graphs, zoo
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,10 +35,7 @@ def pagerank(
     data: Data, restart: float, reverse: bool = False, keep_at_sinks: bool = False
 ) -> np.ndarray:
     n = data.num_nodes
-    weights = data.get("edge_weight")
-    adjacency = np.zeros((n, n))
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
+    adjacency = adjacency_matrix(data)
     if reverse:
         adjacency = adjacency.T
     if keep_at_sinks:

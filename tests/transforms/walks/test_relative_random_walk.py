@@ -6,6 +6,7 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from adjacency_oracle import transition_matrix
 from graph_zoo import from_networkx, graph, random_graphs, zoo
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,12 +26,7 @@ def test_contract(encoding: AddRelativeRandomWalkPE) -> None:
 
 def walks(data: Data, walk_length: int) -> np.ndarray:
     n = data.num_nodes
-    weights = data.get("edge_weight")
-    adjacency = np.zeros((n, n))
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
-    degree = adjacency.sum(1, keepdims=True)
-    transition = np.divide(adjacency, degree, out=np.zeros_like(adjacency), where=degree > 0)
+    transition = transition_matrix(data)
     powers = [np.linalg.matrix_power(transition, step) for step in range(walk_length)]
     return np.stack(powers, axis=-1).reshape(n * n, walk_length)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch_geometric.transforms as pyg_transforms
+from adjacency_oracle import transition_matrix
 from graph_zoo import from_networkx, graph, random_graphs, zoo
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,12 +33,7 @@ def test_contract(encoding: AddRandomWalkPE) -> None:
 def return_probabilities(data: Data, steps: int) -> np.ndarray:
     """diag(P^k) by repeated multiplication, float64."""
     n = data.num_nodes
-    weights = data.get("edge_weight")
-    adjacency = np.zeros((n, n))
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
-    degree = adjacency.sum(1, keepdims=True)
-    transition = np.divide(adjacency, degree, out=np.zeros_like(adjacency), where=degree > 0)
+    transition = transition_matrix(data)
     power, columns = np.eye(n), []
     for _ in range(steps):
         power = power @ transition

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from adjacency_oracle import adjacency_matrix
 from graph_zoo import graph, random_graphs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,10 +26,7 @@ def test_contract(encoding: AddWalkProfilePE) -> None:
 def test_the_power_series_on_any_graph(data: Data, length: int) -> None:
     """The coefficients of (x A + Aᵀ)^l, evaluated at a few x."""
     n = data.num_nodes
-    weights = data.get("edge_weight")
-    adjacency = np.zeros((n, n))
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        adjacency[source, target] += 1.0 if weights is None else float(weights[edge])
+    adjacency = adjacency_matrix(data)
     encoded = AddWalkProfilePE(length, dtype="float64")(data).walk_profile_pe.view(n, n, -1)
     first = 0
     for steps in range(1, length + 1):
