@@ -239,8 +239,9 @@ class GraphBatch:
             needed = bytes_per_graph(n)
             if needed > memory_budget:
                 raise ValueError(
-                    f"graph {int(order[start])} has {n:,} nodes and needs {_mib(needed)} as a dense matrix, "
-                    f"over the memory budget of {_mib(memory_budget)}; raise memory_budget or lower dense_limit"
+                    f"graph {int(order[start])} has {n:,} nodes and needs {in_words(needed)} as a dense matrix, "
+                    f"over the memory budget of {in_words(memory_budget)}; raise memory_budget, or give "
+                    "fewer encodings at once"
                 )
             for chunk in order[start : start + count].split(memory_budget // needed):
                 yield Block(self, chunk, n)
@@ -314,5 +315,6 @@ def _concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors), dim=dim)
 
 
-def _mib(size: int) -> str:
-    return f"{size / 2**20:,.1f} MiB"
+def in_words(size: int) -> str:
+    """A number of bytes, for messages."""
+    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from adjacency_oracle import adjacency_matrix
 from graph_zoo import graph, zoo
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
@@ -26,12 +27,7 @@ def adjacencies(graphs: GraphBatch) -> list[torch.Tensor]:
 
 
 def dense(data: Data) -> torch.Tensor:
-    """Adjacency by the definition, one edge at a time."""
-    matrix = torch.zeros(data.num_nodes, data.num_nodes, dtype=torch.float64)
-    weights = data.get("edge_weight")
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        matrix[source, target] += 1.0 if weights is None else float(weights[edge])
-    return matrix
+    return torch.from_numpy(adjacency_matrix(data))
 
 
 def shuffled_edges(batch: Batch) -> Batch:

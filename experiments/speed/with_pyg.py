@@ -78,7 +78,7 @@ def potential_statistics(data: Data) -> Tensor:
     matrix = torch.from_numpy(laplacian(data))
     step = torch.eye(len(matrix), dtype=matrix.dtype) * matrix.diag() ** -1
     step = step @ matrix.abs().fill_diagonal_(0)
-    v = torch.linalg.pinv(matrix, hermitian=True)
+    v = torch.linalg.pinv(matrix, rtol=1e-10, hermitian=True)
     v = v - v.diag()
     statistics = [
         one for dim in (0, 1) for one in (v.min(dim)[0], v.max(dim)[0], v.mean(dim), v.std(dim))

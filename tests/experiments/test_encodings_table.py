@@ -63,9 +63,10 @@ def test_what_a_row_says() -> None:
 
 
 def test_tables_have_as_many_cells_in_every_line() -> None:
-    for block in markdown(REPORT).split("\n\n"):
-        if block.startswith("|"):
-            assert len({line.count("|") for line in block.splitlines()}) == 1
+    tables = [block for block in markdown(REPORT).split("\n\n") if block.startswith("|")]
+    assert len(tables) == 2
+    for table in tables:
+        assert len({line.count("|") for line in table.splitlines()}) == 1
 
 
 def test_medians() -> None:

@@ -18,8 +18,8 @@ from torch import Tensor
 
 # The constants of SplitMix64 as signed 64-bit integers.
 _FIRST_FACTOR = 0xBF58476D1CE4E5B9 - 2**64
-_SECOND_FACTOR = 0x94D049BB133111EB - 2**64
-_GOLDEN_RATIO = 0x9E3779B97F4A7C15 - 2**64
+SECOND_FACTOR = 0x94D049BB133111EB - 2**64
+GOLDEN_RATIO = 0x9E3779B97F4A7C15 - 2**64
 
 # Numbers made at a time: the few tensors in use (256 KiB each) then stay in the cache of a CPU.
 _CACHED_ENTRIES = 2**15
@@ -36,7 +36,7 @@ def mix(values: Tensor) -> Tensor:
 
 def combine(keys: Tensor, values: Tensor) -> Tensor:
     """Keys that depend on ``keys`` and on ``values``, int64 of shapes that broadcast."""
-    return _mix_in_place(mix(keys) + (values + 1) * _GOLDEN_RATIO)
+    return _mix_in_place(mix(keys) + (values + 1) * GOLDEN_RATIO)
 
 
 def random_bits(keys: Tensor, rows: int, columns: int) -> Tensor:
@@ -98,7 +98,7 @@ def _mix_in_place(values: Tensor) -> Tensor:
     values ^= _shift_right(values, 30)
     values *= _FIRST_FACTOR
     values ^= _shift_right(values, 27)
-    values *= _SECOND_FACTOR
+    values *= SECOND_FACTOR
     values ^= _shift_right(values, 31)
     return values
 

@@ -1,4 +1,4 @@
-"""Thick-restarted block Krylov spaces with locking: the iteration behind shift-invert."""
+"""Thick-restarted block Krylov spaces with locking, for the largest eigenvalues of a symmetric operator."""
 
 from __future__ import annotations
 

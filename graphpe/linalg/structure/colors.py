@@ -5,11 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from graphpe.linalg.draws.random_numbers import GOLDEN_RATIO, SECOND_FACTOR, mix
 from graphpe.linalg.structure.neighbors import Neighbors
-
-# splitmix64 (Steele, Lea and Flood 2014), whose multipliers are written as signed 64-bit integers.
-_MULTIPLIERS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
-_INCREMENT = 0x9E3779B97F4A7C15 - 2**64
 
 
 def weisfeiler_leman_colors(neighbors: Neighbors, rounds: int) -> Tensor:
@@ -30,18 +27,6 @@ def weisfeiler_leman_colors(neighbors: Neighbors, rounds: int) -> Tensor:
     """
     color = torch.zeros_like(neighbors.degree)
     for _ in range(rounds):
-        around = neighbors.sum(mix(color + _INCREMENT))
-        color = mix(color * _MULTIPLIERS[1] + around + _INCREMENT)
+        around = neighbors.sum(mix(color + GOLDEN_RATIO))
+        color = mix(color * SECOND_FACTOR + around + GOLDEN_RATIO)
     return color
-
-
-def mix(number: Tensor) -> Tensor:
-    """A bijection of 64-bit integers that changes about half the bits when one changes."""
-    number = (number ^ _shifted(number, 30)) * _MULTIPLIERS[0]
-    number = (number ^ _shifted(number, 27)) * _MULTIPLIERS[1]
-    return number ^ _shifted(number, 31)
-
-
-def _shifted(number: Tensor, bits: int) -> Tensor:
-    """To the right, zeros from the left: of unsigned integers, which torch lacks."""
-    return (number >> bits) & (2 ** (64 - bits) - 1)

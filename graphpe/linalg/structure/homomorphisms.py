@@ -18,10 +18,6 @@ from graphpe.linalg.walks.return_probabilities import diagonals_of_symmetric_pow
 # A rooted tree is the sorted tuple of the trees that hang from its root; a single node is ().
 Tree = tuple["Tree", ...]
 
-_CACHED_ENTRIES = (
-    2**16
-)  # of a dense stack on a CPU at a time: the few matrices in use stay in the cache
-
 
 @cache
 def rooted_trees(num_nodes: int) -> tuple[Tree, ...]:

@@ -9,10 +9,6 @@ from graphpe.linalg.cached_parts import graphs_at_a_time
 from graphpe.linalg.structure.cycles import count_cycles
 from graphpe.linalg.structure.neighbors import Neighbors
 
-_CACHED_ENTRIES = (
-    2**16
-)  # of a dense stack on a CPU at a time: the few matrices in use stay in the cache
-
 
 def triangles(adjacency: Tensor) -> Tensor:
     """The number of triangles through each node: half the diagonal of A³.

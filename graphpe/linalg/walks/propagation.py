@@ -13,7 +13,7 @@ from graphpe.linalg.laplacian import laplacian, symmetric_transition_matrix, tra
 PropagationOperator = Literal["sym", "sym-loops", "laplacian", "walk"]
 PropagationNormalization = Literal["l2", "qr"]
 
-# A row that a step has shrunk by more than this is zero but for rounding, and is set to zero.
+# A feature that a step has shrunk by more than this is zero but for rounding, and is set to zero.
 _NEGLIGIBLE = 1e-10
 
 
@@ -42,7 +42,7 @@ def propagation_matrix(adjacency: Tensor, operator: PropagationOperator) -> Tens
         operator: One of the four.
 
     Returns:
-        ``[b, n, n]``, of norm at most 2; a node without edges has a zero row, but for
+        ``[b, n, n]``, of spectral radius at most 2; a node without edges has a zero row, but for
         ``"sym-loops"``, where it keeps what it has.
     """
     if operator == "laplacian":

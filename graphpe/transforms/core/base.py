@@ -18,7 +18,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform, Compose
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_boolean, require_positive_integer
+from graphpe.checks import require_boolean, require_choice, require_positive_integer
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.transforms.core.attach import attach, check_concatenation
@@ -67,8 +67,7 @@ class Encoding(BaseTransform):
     def __post_init__(self) -> None:
         if isinstance(self.dtype, torch.dtype):  # accepted as well: what a PyTorch user writes
             object.__setattr__(self, "dtype", str(self.dtype).removeprefix("torch."))
-        if self.dtype not in ("float32", "float64"):
-            raise ValueError(f"dtype is {self.dtype!r}; it must be 'float32' or 'float64'")
+        require_choice("dtype", self.dtype, ("float32", "float64"))
         require_positive_integer("dense_limit", self.dense_limit)
         for setting in dataclasses.fields(self):
             value = _plain(getattr(self, setting.name))
@@ -138,7 +137,7 @@ class Encoding(BaseTransform):
 
     @property
     def has_sparse_form(self) -> bool:
-        """Whether graphs over ``dense_limit`` can be encoded."""
+        """Whether graphs over ``dense_limit`` are encoded in sparse form."""
         return type(self).encode_large is not Encoding.encode_large
 
     @property

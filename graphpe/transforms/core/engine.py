@@ -14,7 +14,7 @@ from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph, dense_bytes
 from graphpe.fields import Field
-from graphpe.graphs import GraphBatch
+from graphpe.graphs import GraphBatch, in_words
 from graphpe.ragged import ragged_arange
 from graphpe.transforms.core.threads import single_threaded_blas, single_threaded_torch
 
@@ -117,7 +117,7 @@ def _refuse(graphs: GraphBatch, encoding: Encoding, least: int, limit: int) -> N
     others = f" (and {len(refused) - 1:,} more are too large)" if len(refused) > 1 else ""
     raise ValueError(
         f"graph {first} has {n:,} nodes{others} and {type(encoding).__name__} has only a dense form, which would take "
-        f"{bytes_of_graph([encoding], n) / 2**30:,.1f} GiB, over the limit of {limit / 2**30:,.1f} GiB; "
+        f"{in_words(bytes_of_graph([encoding], n))}, over the limit of {in_words(limit)}; "
         f"{encoding.sparse_alternative}give graphpe.encode a larger memory_budget"
     )
 

@@ -94,6 +94,10 @@ class To(Encoding):
             settings.append(f"field={self.field!r}")
         return f"To({', '.join(settings)})"
 
+    @property
+    def field_name(self) -> str:
+        return self.fields()[0].name
+
     def fields(self) -> tuple[Field, ...]:
         return (levels.moved_field(self._source, self.level, self.reduce, self.attr_name or None),)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphpe.blocks import Block, LargeGraph
+from graphpe.checks import require_choice
 from graphpe.transforms.core.base import Encoding
 
 
@@ -25,8 +26,7 @@ class UndirectedEncoding(Encoding):
     directed: Literal["symmetrize", "error"] = dataclasses.field(default="symmetrize", kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.directed not in ("symmetrize", "error"):
-            raise ValueError(f"directed is {self.directed!r}; it must be 'symmetrize' or 'error'")
+        require_choice("directed", self.directed, ("symmetrize", "error"))
         super().__post_init__()
 
     def check(self, part: Block | LargeGraph) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from graphpe.blocks import Block, LargeGraph
+from graphpe.blocks import Block
 from graphpe.checks import require_positive_integer
 from graphpe.transforms.core.undirected import UndirectedEncoding
 
@@ -95,10 +95,8 @@ class HodgeEncoding(UndirectedEncoding):
         require_positive_integer("edge_limit", self.edge_limit)
         super().__post_init__()
 
-    def check(self, part: Block | LargeGraph) -> None:
+    def check(self, part: Block) -> None:  # there is no sparse form
         super().check(part)
-        if not isinstance(part, Block):
-            return  # encode_large refuses it
         num_edges = part.shared(simple_graphs).num_edges
         is_over = num_edges > self.edge_limit
         if bool(is_over.any()):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphpe import linalg
 from graphpe.blocks import Block
-from graphpe.checks import require_boolean, require_positive_integer
+from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
 from graphpe.linalg.spectra.hodge import HodgeSpectrum, hodge_spectrum, squares_per_eigenspace
 from graphpe.transforms.hodge.base import HodgeEncoding, simple_graphs
@@ -73,7 +73,6 @@ class AddHodgePE(HodgeEncoding):
 
     def __post_init__(self) -> None:
         require_positive_integer("k", self.k)
-        require_boolean("invariant", self.invariant)
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_positive_integer, require_seed
+from graphpe.checks import require_choice, require_positive_integer, require_seed
 from graphpe.fields import Field
 from graphpe.linalg.draws.random_numbers import normal, rademacher, uniform
 from graphpe.linalg.draws.random_subsets import random_arrangements
@@ -64,10 +64,7 @@ class AddRandomFeaturesPE(Encoding):
 
     def __post_init__(self) -> None:
         require_positive_integer("channels", self.channels)
-        if self.distribution not in (*_DRAWS, "one-hot"):
-            raise ValueError(
-                f"distribution is {self.distribution!r}; it must be 'normal', 'uniform', 'rademacher' or 'one-hot'"
-            )
+        require_choice("distribution", self.distribution, (*_DRAWS, "one-hot"))
         require_seed("seed", self.seed)
         super().__post_init__()
 

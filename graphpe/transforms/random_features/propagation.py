@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_positive_integer, require_seed
+from graphpe.checks import require_choice, require_positive_integer, require_seed
 from graphpe.fields import Field
 from graphpe.linalg.cached_parts import graphs_at_a_time
 from graphpe.linalg.draws.random_numbers import normal, rademacher
@@ -87,10 +87,7 @@ class AddRandomFeaturePropagation(UndirectedEncoding):
         for name in ("channels", "steps", "trajectories"):
             require_positive_integer(name, getattr(self, name))
         check_propagation(self.operator, self.normalization)
-        if self.distribution not in _DRAWS:
-            raise ValueError(
-                f"distribution is {self.distribution!r}; it must be 'normal' or 'rademacher'"
-            )
+        require_choice("distribution", self.distribution, tuple(_DRAWS))
         require_seed("seed", self.seed)
         super().__post_init__()
 

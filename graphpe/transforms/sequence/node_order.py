@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
+from graphpe.checks import require_choice
 from graphpe.linalg.distances.topological_order import Condensation
 from graphpe.linalg.draws.random_subsets import random_arrangements
 from graphpe.transforms.core.seeds import graph_keys
@@ -21,8 +22,7 @@ LARGEST_MAXIMUM = 2**53
 
 def require_node_order(name: str, value: object) -> None:
     """Raises a ValueError unless ``value`` is ``"given"`` or ``"topological"``."""
-    if value not in ("given", "topological"):
-        raise ValueError(f"{name} is {value!r}; it must be 'given' or 'topological'")
+    require_choice(name, value, get_args(NodeOrder))
 
 
 def condensation(part: Block | LargeGraph) -> Condensation:

@@ -62,7 +62,7 @@ class AddSpectralProjectorPE(UndirectedEncoding):
     cost: ClassVar[str] = "O(n³ + n² k) per graph"
     paper: ClassVar[str] = "Lim et al. 2023 (BasisNet)"
     sparse_alternative: ClassVar[str] = (
-        "take AddLaplacianEigenvectorPE(complete_eigenspaces=True) instead, or "
+        "take AddLaplacianEigenvectorPE(k, complete_eigenspaces=True) instead, or "
     )
 
     def __post_init__(self) -> None:

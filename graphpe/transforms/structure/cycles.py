@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_boolean, require_positive_integer
+from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
 from graphpe.linalg.structure.cycle_quotients import (
     LONGEST,
@@ -74,7 +74,6 @@ class AddCycleCountSE(UndirectedEncoding):
         if not self.lengths:
             raise ValueError("lengths is empty; give at least one length, (3, 4, 5, 6) say")
         require_positive_integer("max_steps", self.max_steps)
-        require_boolean("logarithm", self.logarithm)
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_positive_integer
+from graphpe.checks import require_choice, require_positive_integer
 from graphpe.fields import Field
 from graphpe.graphs import GraphBatch
 from graphpe.transforms.core.base import Encoding
@@ -74,10 +74,7 @@ class AddDegreeSE(Encoding):
 
     def __post_init__(self) -> None:
         require_positive_integer("max_degree", self.max_degree)
-        if self.directions not in get_args(Directions):
-            raise ValueError(
-                f"directions is {self.directions!r}; it must be 'in_out' or 'undirected'"
-            )
+        require_choice("directions", self.directions, get_args(Directions))
         super().__post_init__()
 
     def fields(self) -> tuple[Field, ...]:

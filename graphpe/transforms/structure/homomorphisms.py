@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from graphpe.blocks import Block, LargeGraph
-from graphpe.checks import require_boolean, require_positive_integer
+from graphpe.checks import require_positive_integer
 from graphpe.fields import Field
 from graphpe.linalg.structure.homomorphisms import (
     Tree,
@@ -98,7 +98,6 @@ class AddHomomorphismCountSE(UndirectedEncoding):
             self, "cycle_lengths", checked_lengths("cycle_lengths", self.cycle_lengths)
         )
         require_positive_integer("max_tree_nodes", self.max_tree_nodes)
-        require_boolean("logarithm", self.logarithm)
         if self.max_tree_nodes > _MOST_TREE_NODES:
             raise ValueError(
                 f"max_tree_nodes is {self.max_tree_nodes}; it must be at most {_MOST_TREE_NODES}, for which there are "

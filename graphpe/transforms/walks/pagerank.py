@@ -68,7 +68,7 @@ class AddPersonalizedPageRankPE(Encoding):
         sinks: ``"lose"`` walks at nodes where no edge leads on, or give these a self-``"loop"``.
         dtype: Stored dtype, ``"float32"`` or ``"float64"``.
         dense_limit: Graphs with more nodes are done by sparse power iteration for the landmarks, to an error of 1e-8;
-            without landmarks they are an error.
+            of no effect without landmarks, as all pairs are a dense matrix.
 
     Raises:
         ValueError: For invalid weights or node numbers, or, without landmarks, a graph too large for the memory

@@ -48,7 +48,7 @@ def of_graphgps(data: Data) -> np.ndarray:
     matrix = torch.from_numpy(adjacency(data))
     degree = matrix.sum(1)
     walk = matrix / degree.where(degree > 0, 1.0)[:, None]
-    green = torch.linalg.pinv(torch.diag(degree) - matrix, hermitian=True)
+    green = torch.linalg.pinv(torch.diag(degree) - matrix, rtol=1e-10, hermitian=True)
     potential = green - green.diag()
     columns = [
         potential.min(dim=0)[0],

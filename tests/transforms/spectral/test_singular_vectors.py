@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import torch
+from adjacency_oracle import adjacency_matrix
 from graph_zoo import from_networkx, graph, random_graphs, zoo
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,14 +29,6 @@ def test_contract(encoding: AddSingularVectorPE) -> None:
     check_encoding(encoding)
 
 
-def adjacency(data: Data) -> np.ndarray:
-    weights = data.get("edge_weight")
-    result = np.zeros((data.num_nodes, data.num_nodes))
-    for edge, (source, target) in enumerate(data.edge_index.t().tolist()):
-        result[source, target] += 1.0 if weights is None else float(weights[edge])
-    return result
-
-
 def factors(data: Data, k: int, **settings) -> tuple[np.ndarray, np.ndarray, Data]:
     encoded = AddSingularVectorPE(k, dtype="float64", **settings)(data.clone())
     left, right = encoded.singular_vector_pe.numpy().reshape(-1, 2, k).transpose(1, 0, 2)
@@ -44,7 +37,7 @@ def factors(data: Data, k: int, **settings) -> tuple[np.ndarray, np.ndarray, Dat
 
 @given(random_graphs(max_nodes=14, directed=True), st.integers(1, 20))
 def test_the_product_is_the_best_approximation(data: Data, k: int) -> None:
-    matrix = adjacency(data)
+    matrix = adjacency_matrix(data)
     values = np.zeros(max(k, len(matrix)))
     values[: len(matrix)] = scipy.linalg.svdvals(matrix)
     left, right, encoded = factors(data, k)
@@ -105,7 +98,7 @@ def test_repeated_values_leave_the_product_alone_and_a_cut_is_flagged() -> None:
     """A directed cycle is a permutation: all singular values are 1."""
     cycle = graph(6, [(i, (i + 1) % 6) for i in range(6)], directed=True)
     left, right, encoded = factors(cycle, 6)
-    np.testing.assert_allclose(left @ right.T, adjacency(cycle), atol=1e-14)
+    np.testing.assert_allclose(left @ right.T, adjacency_matrix(cycle), atol=1e-14)
     assert encoded.singular_value[0].tolist() == pytest.approx([1.0] * 6)
     assert encoded.singular_space_cut.tolist() == [[0]]
     _, _, encoded = factors(cycle, 3)
