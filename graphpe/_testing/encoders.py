@@ -153,7 +153,7 @@ class _Check:
                 self.encode(graphs)
             except ValueError as error:
                 message = str(error)
-                for part in (requirement.name, requirement.transform):
+                for part in filter(None, (requirement.name, requirement.transform)):
                     assert part in message, (
                         f"the error for a missing {requirement.name!r} doesn't name {part!r}: {message}"
                     )

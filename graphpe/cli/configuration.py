@@ -22,6 +22,7 @@ LINKED = {
     "model.evaluator": "data.dataset",
     "model.network.init_args.features": "features",
     "model.network.init_args.out_channels": "task",
+    "model.network.init_args.level": "task",
     "data.features": "features",
     "data.seed": "seed_everything",
 }
@@ -63,6 +64,7 @@ def add_arguments(parser: LightningArgumentParser) -> None:
         parser.link_arguments(f"task.{field.name}", f"model.task.{field.name}")
     network = "model.network.init_args"
     parser.link_arguments("task", f"{network}.out_channels", compute_fn=_out_channels)
+    parser.link_arguments("task.level", f"{network}.level")
     parser.link_arguments("features", f"{network}.features")
     parser.link_arguments("features", "data.features")
     parser.link_arguments("data.dataset", "model.evaluator", compute_fn=_ogb_name)

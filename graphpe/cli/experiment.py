@@ -260,12 +260,16 @@ class ExperimentCLI(LightningCLI):
 
     def _summary(self, best: str, folder: str) -> RunSummary:
         metric = self.model.task.metric
-        test = self.trainer.callback_metrics.get(f"test/{metric}")
+        tested = {
+            name.removeprefix("test/"): float(value)
+            for name, value in self.trainer.callback_metrics.items()
+            if name.startswith("test/")
+        }
         card: DatasetCard | None = self._get(self.config_init, "card")
         return RunSummary(
             name=self.experiment.name,
             metric=metric,
-            test=None if test is None else float(test),
+            test=tested.pop(metric, None),
             valid=float(self.best.best_model_score),
             best_epoch=finished_epochs(best),
             num_parameters=sum(p.numel() for p in self.model.parameters()),
@@ -277,6 +281,7 @@ class ExperimentCLI(LightningCLI):
             last_checkpoint=self.last.best_model_path,
             predictions=str(self.predictions.path),
             baselines=[*self.experiment.baselines, *(card.baselines if card else ())],
+            more=tested,
         )
 
 

@@ -33,7 +33,7 @@ class DatasetCard:
         citation: The publications to cite.
         num_graphs: Number of graphs.
         average_nodes: Nodes per graph.
-        average_edges: Edges per graph, each counted once. The loaders store both directions.
+        average_edges: Edges per graph, each counted once. Of undirected edges the loaders store both directions.
         split: The rule by which graphs are divided, and the sizes of train / valid / test.
         baselines: Published results.
     """

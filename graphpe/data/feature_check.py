@@ -22,18 +22,19 @@ def check_features(features: Features, graphs: InMemoryDataset | Iterable[Data])
         ValueError: With the attribute, what it is, what was declared, and the graph number where it is about one.
     """
     levels = (
-        ("x", "node", features.node_categories, features.node_continuous),
-        ("edge_attr", "edge", features.edge_categories, features.edge_continuous),
+        ("x", "node", features.node_categories, features.node_continuous, features.node_ordinal),
+        ("edge_attr", "edge", features.edge_categories, features.edge_continuous, 0),
     )
-    for attribute, level, categories, continuous in levels:
-        if categories or continuous:
-            values, rows = _column_of(graphs, attribute)
-            if categories:
-                _check_categories(
-                    attribute, f"features.{level}_categories", values, rows, categories
-                )
-            else:
-                _check_continuous(attribute, f"features.{level}_continuous", values, continuous)
+    for attribute, level, categories, continuous, ordinal in levels:
+        if not (categories or continuous or ordinal):
+            continue
+        values, rows = _column_of(graphs, attribute)
+        if categories:
+            _check_categories(attribute, f"features.{level}_categories", values, rows, categories)
+        elif ordinal:
+            _check_ordinal(attribute, f"features.{level}_ordinal", values, rows, ordinal)
+        else:
+            _check_continuous(attribute, f"features.{level}_continuous", values, continuous)
 
 
 def _column_of(graphs: InMemoryDataset | Iterable[Data], attribute: str) -> tuple[Tensor, Tensor]:
@@ -61,11 +62,7 @@ def _column_of(graphs: InMemoryDataset | Iterable[Data], attribute: str) -> tupl
 def _check_categories(
     attribute: str, declared: str, values: Tensor, rows: Tensor, categories: tuple[int, ...]
 ) -> None:
-    if values.is_floating_point() or values.is_complex():
-        raise ValueError(
-            f"{attribute} is {values.dtype}, but {declared} wants integers; declare continuous features instead, "
-            f"or convert {attribute}"
-        )
+    _require_integers(attribute, declared, values)
     if values.shape[1] != len(categories):
         raise ValueError(
             f"{attribute} has {values.shape[1]} columns, but {declared} has {len(categories)} entries; give one "
@@ -73,11 +70,25 @@ def _check_categories(
         )
     wrong = (values < 0) | (values >= torch.tensor(categories, device=values.device))
     if bool(wrong.any()):
-        row, column = wrong.nonzero()[0].tolist()
-        graph = int(torch.searchsorted(rows, row, right=True)) - 1
+        row, column, graph = _position(wrong, rows)
         raise ValueError(
             f"{attribute} of graph {graph} has the value {int(values[row, column])} in column {column}, but "
             f"{declared}[{column}] is {categories[column]}, for values 0 to {categories[column] - 1}"
+        )
+
+
+def _check_ordinal(
+    attribute: str, declared: str, values: Tensor, rows: Tensor, columns: int
+) -> None:
+    _require_integers(attribute, declared, values)
+    if values.shape[1] != columns:
+        raise ValueError(f"{attribute} has {values.shape[1]} columns, but {declared} is {columns}")
+    negative = values < 0
+    if bool(negative.any()):
+        row, column, graph = _position(negative, rows)
+        raise ValueError(
+            f"{attribute} of graph {graph} has the value {int(values[row, column])} in column {column}, but "
+            f"{declared} wants whole numbers from 0 on; shift {attribute}, or declare continuous features"
         )
 
 
@@ -89,3 +100,17 @@ def _check_continuous(attribute: str, declared: str, values: Tensor, columns: in
         )
     if values.shape[1] != columns:
         raise ValueError(f"{attribute} has {values.shape[1]} columns, but {declared} is {columns}")
+
+
+def _require_integers(attribute: str, declared: str, values: Tensor) -> None:
+    if values.is_floating_point() or values.is_complex():
+        raise ValueError(
+            f"{attribute} is {values.dtype}, but {declared} wants integers; declare continuous features instead, "
+            f"or convert {attribute}"
+        )
+
+
+def _position(wrong: Tensor, rows: Tensor) -> tuple[int, int, int]:
+    """Row, column and graph of the first wrong value."""
+    row, column = wrong.nonzero()[0].tolist()
+    return row, column, int(torch.searchsorted(rows, row, right=True)) - 1

@@ -105,6 +105,22 @@ def save(content: Any, path: Path) -> None:
             ) from error
 
 
+def save_text(content: str, path: Path) -> None:
+    """Writes a text file that is either whole or not there.
+
+    Raises:
+        ValueError: If the file cannot be written.
+    """
+    with workspace(path) as work:
+        try:
+            (work / path.name).write_text(content, encoding="utf-8")
+            os.replace(work / path.name, path)
+        except OSError as error:
+            raise ValueError(
+                f"could not write {path} ({one_line(error)}); is there enough space?"
+            ) from error
+
+
 def load(path: Path) -> Any:
     """``torch.load`` of a file written by `save`: tensors and plain Python values only.
 
@@ -122,8 +138,7 @@ def broken_processed_file(path: Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, RuntimeError, KeyError, pickle.UnpicklingError) as error:
         raise ValueError(
-            f"processed file {path} is broken or truncated ({one_line(error)}); delete it, and it is made again from "
-            "the raw files"
+            f"processed file {path} is broken or truncated ({one_line(error)}); delete it, and it is made again"
         ) from error
 
 

@@ -162,15 +162,11 @@ class OGBGraphs(_graphproppred.PygGraphPropPredDataset):
     def _read_graphs(self) -> list[Data]:
         from ogb.io.read_graph_pyg import read_graph_pyg
 
-        def additional(level: str) -> list[str]:
-            names = self.meta_info[f"additional {level} files"]
-            return [] if names == "None" else names.split(",")
-
         return read_graph_pyg(
             self.raw_dir,
             add_inverse_edge=self.meta_info["add_inverse_edge"] == "True",
-            additional_node_files=additional("node"),
-            additional_edge_files=additional("edge"),
+            additional_node_files=_additional_files(self.meta_info, "node"),
+            additional_edge_files=_additional_files(self.meta_info, "edge"),
         )
 
     def _read_labels(self) -> np.ndarray:
@@ -205,6 +201,7 @@ class OGBGraphs(_graphproppred.PygGraphPropPredDataset):
         for file, attribute, wanted in (
             ("node-feat", "x", graphs.num_nodes),
             ("edge-feat", "edge_attr", graphs.edge_count),
+            *((name, name, graphs.num_nodes) for name in _additional_files(self.meta_info, "node")),
         ):
             if attribute not in self.slices:
                 continue
@@ -239,10 +236,17 @@ def _folder_of(name: str, root: Path) -> Path:
     return old if old.exists() else folder
 
 
+def _additional_files(meta: dict[str, str], level: str) -> list[str]:
+    """Names of the attributes that have raw files of their own, called like them."""
+    names = meta[f"additional {level} files"]
+    return [] if names == "None" else names.split(",")
+
+
 def _raw_files(meta: dict[str, str]) -> list[str]:
     names = ["edge", "num-node-list", "num-edge-list", "graph-label"]
     names += ["node-feat"] if meta["has_node_attr"] == "True" else []
     names += ["edge-feat"] if meta["has_edge_attr"] == "True" else []
+    names += [*_additional_files(meta, "node"), *_additional_files(meta, "edge")]
     return [f"raw/{name}.csv.gz" for name in names]
 
 

@@ -13,8 +13,14 @@ from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
 from graphpe.data.ogb import OGBGraphs
+from graphpe.data.subtokens import SubtokenVocabulary
 from graphpe.data.zinc import ZINC
 from graphpe.fields import Field
+
+# More words than training names have, so that a task alone says how many of them are classes.
+_MOST_WORDS = 1_000_000
+# OGB's example counts deeper nodes of a syntax tree as of this depth.
+_LARGEST_DEPTH = 20
 
 
 class SplitGraphs(NamedTuple):
@@ -54,6 +60,10 @@ class GraphSource(ABC):
 class OGBSource(GraphSource):
     """A graph-level dataset of the Open Graph Benchmark with its official split; see `OGBGraphs`.
 
+    The function names that ogbg-code2 asks for come as the targets of a ``"subtokens"`` task: ``y [1, words of the
+    longest name]`` has the numbers that `SubtokenVocabulary` gives to the words, from the training names (words that
+    these lack are numbered from 1,000,000 on). Depths in ``node_depth`` above 20 are 20, as in OGB's example.
+
     Args:
         name: OGB's name, e.g. ``"ogbg-molhiv"``.
         root: Folder that holds the dataset's folder; downloaded into it if absent.
@@ -64,7 +74,10 @@ class OGBSource(GraphSource):
 
     def load(self) -> SplitGraphs:
         graphs = OGBGraphs(self.name, self.root)
-        return SplitGraphs(graphs, graphs.get_idx_split())
+        index = graphs.get_idx_split()
+        if graphs.task_type == "subtoken prediction":
+            _number_words(graphs, index["train"])
+        return SplitGraphs(graphs, index)
 
 
 @dataclass(frozen=True)
@@ -133,3 +146,12 @@ class InMemorySource(GraphSource):
 
     def _parts(self) -> dict[str, Sequence[Data]]:
         return {"train": self.train, "valid": self.valid, "test": self.test}
+
+
+def _number_words(graphs: OGBGraphs, train: Tensor) -> None:
+    """Makes the targets and depths of ogbg-code2 what `OGBSource` says."""
+    data = graphs._data
+    names = data.y
+    training_names = (names[number] for number in train.tolist())
+    data.y = SubtokenVocabulary.of(training_names, _MOST_WORDS).encode(names)
+    data.node_depth.clamp_(max=_LARGEST_DEPTH)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Literal
 
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.nn import MLP, BatchNorm
 
 from graphpe.checks import require_positive_integer
@@ -49,10 +50,35 @@ def mlp(channels: Sequence[int], norm: Normalization) -> MLP:
     return MLP(list(channels), act_kwargs={"inplace": True}, **_MLP_ARGUMENTS[norm])
 
 
+class PartwiseLinear(nn.Linear):
+    """A linear layer of a concatenation that is never made: the outputs for its parts are to be summed.
+
+    Args:
+        parts: Width of each part.
+        out_channels: Width of the output.
+    """
+
+    def __init__(self, parts: Sequence[int], out_channels: int) -> None:
+        super().__init__(sum(parts), out_channels)
+        self.ends = list(accumulate(parts, initial=0))
+
+    def part(self, number: int, x: Tensor) -> Tensor:
+        """Maps part ``number``, ``[rows, width]`` to ``[rows, out_channels]``; the first brings the bias."""
+        columns = self.weight[:, self.ends[number] : self.ends[number + 1]]
+        return nn.functional.linear(x, columns, None if number else self.bias)
+
+
 def check_normalization(kind: str) -> None:
     """Refuses a name that is no normalisation."""
     if kind not in _MLP_ARGUMENTS:
         raise ValueError(f"norm is {kind!r}; it must be one of {list(_MLP_ARGUMENTS)}")
+
+
+def check_not_negative(**numbers: int) -> None:
+    """Refuses sizes, given by name, that are not integers >= 0."""
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise ValueError(f"{name} is {number!r}; it must be an integer >= 0")
 
 
 def check_positive(**numbers: int) -> None:

@@ -16,8 +16,9 @@ _ATTRIBUTES = {"node": "x", "edge": "edge_attr"}
 class FeatureEmbedding(nn.Module):
     """Embeds ``x`` or ``edge_attr``: the sum of one table per integer column, or a linear layer of float columns.
 
-    A one-dimensional attribute is one column; booleans are the categories 0 and 1. Nodes without features all get the
-    same learned vector.
+    Ordinal columns of ``x`` become sinusoids, see :class:`Sinusoids`, and go through a linear layer. A one-dimensional
+    attribute is one column; booleans are the categories 0 and 1. Nodes without features all get the same learned
+    vector.
 
     Args:
         features: What the dataset offers.
@@ -36,6 +37,7 @@ class FeatureEmbedding(nn.Module):
         self.level = level
         self.categories = tuple(getattr(features, f"{level}_categories"))
         self.continuous = int(getattr(features, f"{level}_continuous"))
+        self.ordinal = int(features.node_ordinal) if level == "node" else 0
         if self.categories:
             # One table for all columns, in which each column has its own rows, is one lookup instead of many.
             self.embedding = nn.EmbeddingBag(sum(self.categories), channels, mode="sum")
@@ -44,6 +46,9 @@ class FeatureEmbedding(nn.Module):
             self.register_buffer("first_row", limits.cumsum(0) - limits, persistent=False)
         elif self.continuous:
             self.linear = nn.Linear(self.continuous, channels)
+        elif self.ordinal:
+            self.sinusoids = Sinusoids(self.ordinal, channels, features.ordinal_base)
+            self.linear = nn.Linear(self.sinusoids.out_channels, channels)
         elif level == "node":
             self.constant = nn.Parameter(torch.randn(channels))
         else:
@@ -63,7 +68,7 @@ class FeatureEmbedding(nn.Module):
                 if it has not one row per node or edge, or if a category is out of range.
         """
         values = data.get(self.attribute)
-        if not self.categories and not self.continuous:
+        if not self.num_columns:
             if values is not None:
                 raise ValueError(
                     f"the batch has 'x' with {_describe(values)}, but features declares no node features; "
@@ -99,13 +104,16 @@ class FeatureEmbedding(nn.Module):
         if self.continuous:
             return self.linear(values.to(self.linear.weight.dtype))
         values = values.long()
+        if self.ordinal:
+            self._check_not_negative(values)
+            return self.linear(self.sinusoids(values, self.linear.weight.dtype))
         self._check_range(values)
         return self.embedding(values + self.first_row)
 
     @property
     def num_columns(self) -> int:
         """Number of columns of the attribute."""
-        return len(self.categories) or self.continuous
+        return len(self.categories) or self.continuous or self.ordinal
 
     def zeros(self, rows: int) -> Tensor:
         """Embeds ``rows`` rows of zeros: category 0, or the number 0, in each column."""
@@ -122,12 +130,61 @@ class FeatureEmbedding(nn.Module):
                 f"categories go from 0 to {self.categories[column] - 1}"
             )
 
+    def _check_not_negative(self, values: Tensor) -> None:
+        if bool((values < 0).any()):
+            row, column = (values < 0).nonzero()[0].tolist()
+            raise ValueError(
+                f"{self.attribute!r} is {int(values[row, column])} in column {column} (row {row}), but "
+                "features.node_ordinal declares ordinal columns: count from 0"
+            )
+
     def _declared(self) -> str:
         if self.categories:
             return (
                 f"features.{self.level}_categories declares {len(self.categories)} integer columns"
             )
+        if self.ordinal:
+            return f"features.node_ordinal declares {self.ordinal} integer columns"
         return f"features.{self.level}_continuous declares {self.continuous} float columns"
+
+
+class Sinusoids(nn.Module):
+    r"""Maps whole numbers p from 0, of any size, to sines and cosines.
+
+    .. math:: \sin(p\, b^{-2i/d}), \; \cos(p\, b^{-2i/d}), \quad i = 0, \dots, \lfloor d/2 \rfloor - 1
+
+    first all sines of a column, then its cosines, where d is ``channels // columns``.
+
+    Args:
+        columns: Number of columns.
+        channels: Width of the output, less what doesn't fit an even width per column.
+        base: b; the wavelengths go from 2π to almost 2πb.
+
+    References:
+        Vaswani et al., "Attention Is All You Need", https://arxiv.org/abs/1706.03762.
+    """
+
+    def __init__(self, columns: int, channels: int, base: float) -> None:
+        super().__init__()
+        self.width = channels // columns
+        if self.width < 2:
+            raise ValueError(
+                f"features.node_ordinal is {columns}, but there are only {channels} channels for their sinusoids; "
+                f"make hidden_channels at least {2 * columns}"
+            )
+        self.base = base
+        self.out_channels = columns * 2 * (self.width // 2)
+
+    def forward(self, numbers: Tensor, dtype: torch.dtype) -> Tensor:
+        """Maps ``[rows, columns]`` to ``[rows, out_channels]`` of ``dtype``."""
+        # Not in half precision, in which a large number times a frequency would be an angle without meaning.
+        precise = torch.promote_types(dtype, torch.float32)
+        steps = torch.arange(self.width // 2, dtype=precise, device=numbers.device)
+        angles = numbers[..., None].to(precise) * self.base ** (-2 * steps / self.width)
+        return torch.cat([angles.sin(), angles.cos()], -1).flatten(1).to(dtype)
+
+    def extra_repr(self) -> str:
+        return f"out_channels={self.out_channels}, base={self.base}"
 
 
 def has_edge_features(features: Features) -> bool:

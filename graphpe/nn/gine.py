@@ -10,25 +10,29 @@ from graphpe.nn.encoders import FieldEncoder
 from graphpe.nn.layers import GINELayer
 from graphpe.nn.layout import GraphLayout
 from graphpe.nn.network import GraphNetwork
-from graphpe.nn.readout import ReadoutKind
-from graphpe.tasks import Features
+from graphpe.nn.readout import Readout, ReadoutKind
+from graphpe.tasks import Features, TaskLevel
 
 
 class GINE(GraphNetwork):
     """A message passing network of residual GIN layers with edge features.
 
-    See :class:`~graphpe.nn.layers.GINELayer` for the layer. The head has three linear layers. Defaults are the base of
+    See :class:`~graphpe.nn.layers.GINELayer` for the layer. The head has three linear layers,
+    that of pairs ``pair_layers``. Defaults are the base of
     the published SPE network on ZINC; without encoder that has ``hidden_channels=200``.
 
     Args:
         features: What the dataset offers.
-        out_channels: Number of outputs per graph.
+        out_channels: Number of outputs per row.
         hidden_channels: Width of the nodes.
         num_layers: Number of layers.
         norm: Normalisation in the perceptrons of the layers and the head.
         dropout: Probability of dropout.
-        readout: How the nodes of a graph are pooled.
-        positional_encoders: Encoders whose output is added to the embedded nodes.
+        level: What a row of the output describes: a graph, a node, or an ordered pair of nodes.
+        readout: How the nodes of a graph are pooled, for graphs and pairs.
+        pair_layers: Number of linear layers of the head of pairs, see :class:`~graphpe.nn.heads.PairHead`.
+        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes, and of pairs, which the
+            head of pairs reads.
 
     References:
         Hu et al., "Strategies for Pre-training Graph Neural Networks", https://arxiv.org/abs/1905.12265;
@@ -44,19 +48,31 @@ class GINE(GraphNetwork):
         num_layers: int = 4,
         norm: Normalization = "batch",
         dropout: float = 0.0,
+        level: TaskLevel = "graph",
         readout: ReadoutKind = "mean",
+        pair_layers: int = 2,
         positional_encoders: list[FieldEncoder] | None = None,
     ) -> None:
         check_positive(
             out_channels=out_channels, hidden_channels=hidden_channels, num_layers=num_layers
         )
-        head = mlp([hidden_channels] * 3 + [out_channels], norm)
-        super().__init__(features, hidden_channels, readout, positional_encoders, head)
+        super().__init__(
+            features,
+            out_channels,
+            hidden_channels,
+            level,
+            Readout(readout),
+            pair_layers,
+            positional_encoders,
+            head=lambda: mlp([hidden_channels] * 3 + [out_channels], norm),
+        )
         self.layers = nn.ModuleList(
             GINELayer(features, hidden_channels, norm, dropout) for _ in range(num_layers)
         )
 
-    def propagate(self, x: Tensor, data: Data, layout: GraphLayout) -> Tensor:
+    def propagate(
+        self, x: Tensor, data: Data, layout: GraphLayout, pair_encodings: list[Tensor]
+    ) -> Tensor:
         for layer in self.layers:
             x = layer(x, data)
         return x

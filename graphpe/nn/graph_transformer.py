@@ -14,23 +14,23 @@ from graphpe.nn.features import FeatureEmbedding, has_edge_features
 from graphpe.nn.layers import GraphTransformerLayer
 from graphpe.nn.layout import GraphLayout, node_pairs
 from graphpe.nn.network import GraphNetwork
-from graphpe.nn.readout import ReadoutKind
-from graphpe.tasks import Features
+from graphpe.nn.readout import Readout, ReadoutKind
+from graphpe.tasks import Features, TaskLevel
 
 
 class GraphTransformer(GraphNetwork):
     """The graph transformer (GT): attention along edges or between all nodes of a graph.
 
     See :class:`~graphpe.nn.layers.GraphTransformerLayer` for the layer. The head halves the width twice, then maps to
-    the output. Defaults are the published ZINC network (588,929 parameters with eight eigenvectors through an
-    :class:`~graphpe.nn.EigenvectorEncoder`).
+    the output; that of pairs has ``pair_layers``. Defaults are the published ZINC network (588,929 parameters with
+    eight eigenvectors through an :class:`~graphpe.nn.EigenvectorEncoder`).
 
     The edges that come out of the last layer are not used. Its edge update has parameters all the same, as published;
     they are frozen, so that distributed training doesn't wait for their gradients.
 
     Args:
         features: What the dataset offers; without edge features the layers have no edge vectors.
-        out_channels: Number of outputs per graph.
+        out_channels: Number of outputs per row.
         hidden_channels: Width of nodes and edges; at least 4.
         num_layers: Number of layers.
         heads: Number of attention heads; must divide ``hidden_channels``.
@@ -39,8 +39,11 @@ class GraphTransformer(GraphNetwork):
             ``edge_attr`` 0, as published.
         norm: ``"batch"`` or ``"layer"``.
         dropout: Probability of dropout.
-        readout: How the nodes of a graph are pooled.
-        positional_encoders: Encoders whose output is added to the embedded nodes.
+        level: What a row of the output describes: a graph, a node, or an ordered pair of nodes.
+        readout: How the nodes of a graph are pooled, for graphs and pairs.
+        pair_layers: Number of linear layers of the head of pairs, see :class:`~graphpe.nn.heads.PairHead`.
+        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes, and of pairs, which the
+            head of pairs reads.
 
     References:
         Dwivedi and Bresson, "A Generalization of Transformer Networks to Graphs", https://arxiv.org/abs/2012.09699.
@@ -56,14 +59,24 @@ class GraphTransformer(GraphNetwork):
         attention: Literal["sparse", "full"] = "sparse",
         norm: Literal["batch", "layer"] = "batch",
         dropout: float = 0.0,
+        level: TaskLevel = "graph",
         readout: ReadoutKind = "mean",
+        pair_layers: int = 2,
         positional_encoders: list[FieldEncoder] | None = None,
     ) -> None:
         check_positive(
             out_channels=out_channels, hidden_channels=hidden_channels, num_layers=num_layers
         )
-        head = _halving_mlp(hidden_channels, out_channels)
-        super().__init__(features, hidden_channels, readout, positional_encoders, head)
+        super().__init__(
+            features,
+            out_channels,
+            hidden_channels,
+            level,
+            Readout(readout),
+            pair_layers,
+            positional_encoders,
+            head=lambda: _halving_mlp(hidden_channels, out_channels),
+        )
         if attention not in ("sparse", "full"):
             raise ValueError(f"attention is {attention!r}; it must be 'sparse' or 'full'")
         self.attention = attention
@@ -76,7 +89,9 @@ class GraphTransformer(GraphNetwork):
         if edges:
             self.layers[-1].edge_update.requires_grad_(False)
 
-    def propagate(self, x: Tensor, data: Data, layout: GraphLayout) -> Tensor:
+    def propagate(
+        self, x: Tensor, data: Data, layout: GraphLayout, pair_encodings: list[Tensor]
+    ) -> Tensor:
         edge_index, edge = self._edges(data, layout)
         for layer in self.layers:
             x, edge = layer(x, edge_index, edge, update_edges=layer is not self.layers[-1])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -14,37 +15,51 @@ from torch_geometric.data import Data
 from graphpe.fields import Field, Symmetry
 from graphpe.nn.encoders import ENCODERS, FieldEncoder
 from graphpe.nn.features import FeatureEmbedding
+from graphpe.nn.heads import build_head
 from graphpe.nn.layout import GraphLayout, graph_layout
-from graphpe.nn.readout import Readout, ReadoutKind
-from graphpe.tasks import Features
+from graphpe.tasks import Features, TaskLevel
 
 
 class GraphNetwork(nn.Module, ABC):
-    """A network that predicts a vector for each graph.
+    """A network that predicts a vector for each graph, for each node or for each pair of nodes of a graph.
 
-    The features of the nodes are embedded and the positional encodings added; a subclass updates the nodes in
-    :meth:`propagate`; the nodes of each graph are pooled, and a head maps them to the output.
+    The features of the nodes are embedded and the encodings of nodes added; a subclass updates the nodes in
+    :meth:`propagate`; a head maps them to the output, see :mod:`graphpe.nn.heads`.
 
     Args:
         features: What the dataset offers.
+        out_channels: Number of outputs per row.
         hidden_channels: Width of the nodes.
-        readout: How the nodes of a graph are pooled.
-        positional_encoders: Encoders whose output is added to the embedded nodes; their ``out_channels`` must be
-            ``hidden_channels``.
-        head: Maps ``[B, hidden_channels]`` to the output.
+        level: What a row of the output describes: ``"graph"``, ``"node"``, or ``"pair"`` (all ordered pairs of nodes
+            of a graph, row-major, as in a pair field).
+        readout: Pools the nodes of each graph, for graphs and pairs.
+        pair_layers: Number of linear layers of the head of pairs.
+        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes, so that their
+            ``out_channels`` must be ``hidden_channels``; and encoders of pairs of any width, which the head of pairs
+            reads.
+        head: Builds what maps ``[rows, hidden_channels]`` to the output, for graphs and nodes.
+
+    Attributes:
+        level: As given.
+        attends_to_pairs: Whether :meth:`propagate` uses encodings of pairs, so that networks of any level take them.
 
     Raises:
         TypeError: If ``positional_encoders`` is not a list of encoders.
-        ValueError: If an encoder has another width, or doesn't encode nodes.
+        ValueError: If an encoder of nodes has another width, or an encoder has a level that the network doesn't use.
     """
+
+    attends_to_pairs: ClassVar[bool] = False
 
     def __init__(
         self,
         features: Features,
+        out_channels: int,
         hidden_channels: int,
-        readout: ReadoutKind,
+        level: TaskLevel,
+        readout: nn.Module,
+        pair_layers: int,
         positional_encoders: list[FieldEncoder] | None,
-        head: nn.Module,
+        head: Callable[[], nn.Module],
     ) -> None:
         super().__init__()
         encoders = [] if positional_encoders is None else positional_encoders
@@ -53,24 +68,30 @@ class GraphNetwork(nn.Module, ABC):
                 f"positional_encoders is a {type(encoders).__name__}; it must be a list of encoders, [SPE(...)] say"
             )
         for number, encoder in enumerate(encoders):
-            _check_encoder_fits(number, encoder, hidden_channels)
+            self._check_encoder_fits(number, encoder, hidden_channels, level)
+        pair_channels = [encoder.out_channels for encoder in encoders if encoder.level == "pair"]
+        self.level = level
+        self.head = build_head(
+            level, readout, head, hidden_channels, out_channels, pair_layers, pair_channels
+        )
         self.node_embedding = FeatureEmbedding(features, hidden_channels, "node")
         self.positional_encoders = nn.ModuleList(encoders)
-        self.readout = Readout(readout)
-        self.head = head
         self._warned: set[str] = set()
 
     @abstractmethod
-    def propagate(self, x: Tensor, data: Data, layout: GraphLayout) -> Tensor:
+    def propagate(
+        self, x: Tensor, data: Data, layout: GraphLayout, pair_encodings: list[Tensor]
+    ) -> Tensor:
         """Updates the nodes.
 
         Args:
             x: ``[N, hidden_channels]`` embedded nodes with encodings.
             data: The batch.
             layout: Where its graphs lie.
+            pair_encodings: ``[P, width]`` output of each encoder of pairs.
 
         Returns:
-            ``[N, hidden_channels]``.
+            ``[N, hidden_channels]``; further rows after those of nodes are for the readout alone.
         """
 
     def forward(self, batch: Data) -> Tensor:
@@ -80,7 +101,7 @@ class GraphNetwork(nn.Module, ABC):
             batch: A PyG ``Batch`` (or a ``Data``, one graph) with the features and the fields of the encoders.
 
         Returns:
-            ``[B, out_channels]``, one row per graph.
+            ``[rows, out_channels]``, one row per graph, node or pair, as ``level`` says.
 
         Raises:
             ValueError: If the batch lacks a feature, a field, its ``edge_index`` or its ``batch`` vector, or if one
@@ -92,9 +113,14 @@ class GraphNetwork(nn.Module, ABC):
             batch.edge_index = edge_index
         layout = graph_layout(batch)
         x = self.node_embedding(batch)
+        pair_encodings = []
         for encoder in self.positional_encoders:
-            x = x + encoder(batch)
-        return self.head(self.readout(self.propagate(x, batch, layout), layout))
+            if encoder.level == "pair":
+                pair_encodings.append(encoder(batch))
+            else:
+                x = x + encoder(batch)
+        x = self.propagate(x, batch, layout, pair_encodings)
+        return self.head(x, layout, pair_encodings)
 
     def check_fields(self, fields: Mapping[str, Field]) -> None:
         """Checks before training that a dataset has what the encoders read.
@@ -121,6 +147,32 @@ class GraphNetwork(nn.Module, ABC):
             return
         self._warned.add(key)
         warnings.warn(_describe_gap(encoder, field), stacklevel=3)
+
+    def _check_encoder_fits(
+        self, number: int, encoder: FieldEncoder, hidden_channels: int, level: TaskLevel
+    ) -> None:
+        name = type(encoder).__name__
+        if not isinstance(encoder, FieldEncoder):
+            got = f"the class {encoder.__name__}" if isinstance(encoder, type) else f"a {name}"
+            raise TypeError(
+                f"positional_encoders[{number}] is {got}; it must be an encoder, such as "
+                f"LinearEncoder(16, {hidden_channels})"
+            )
+        if encoder.level == "pair":
+            if level != "pair" and not self.attends_to_pairs:
+                raise ValueError(
+                    f"{name} encodes pairs, but a {type(self).__name__} of level {level!r} has no use for them; "
+                    "take level 'pair', the Transformer, or an encoder of nodes"
+                )
+        elif encoder.level != "node":
+            raise ValueError(
+                f"{name} encodes {encoder.level}s, but positional_encoders are added to nodes"
+            )
+        elif encoder.out_channels != hidden_channels:
+            raise ValueError(
+                f"{name} has out_channels={encoder.out_channels}, but it is added to nodes of "
+                f"hidden_channels={hidden_channels}; make them equal"
+            )
 
 
 _FREEDOM: dict[Symmetry, str] = {
@@ -163,22 +215,3 @@ def _read_edges(batch: Data) -> Tensor:
                 "correct edge_index, or give 'x' a row for each node"
             )
     return edge_index.long()
-
-
-def _check_encoder_fits(number: int, encoder: FieldEncoder, hidden_channels: int) -> None:
-    name = type(encoder).__name__
-    if not isinstance(encoder, FieldEncoder):
-        got = f"the class {encoder.__name__}" if isinstance(encoder, type) else f"a {name}"
-        raise TypeError(
-            f"positional_encoders[{number}] is {got}; it must be an encoder, such as "
-            f"LinearEncoder(16, {hidden_channels})"
-        )
-    if encoder.level != "node":
-        raise ValueError(
-            f"{name} encodes {encoder.level}s, but positional_encoders are added to nodes"
-        )
-    if encoder.out_channels != hidden_channels:
-        raise ValueError(
-            f"{name} has out_channels={encoder.out_channels}, but it is added to nodes of "
-            f"hidden_channels={hidden_channels}; make them equal"
-        )

@@ -33,3 +33,11 @@ class Readout(nn.Module):
 
     def extra_repr(self) -> str:
         return repr(self.kind)
+
+
+class TokenReadout(nn.Module):
+    """Takes the token of each graph, which a network has put after the nodes."""
+
+    def forward(self, x: Tensor, layout: GraphLayout) -> Tensor:
+        """Takes the last B rows of ``[N + B, channels]``."""
+        return x[layout.num_nodes :]

@@ -16,6 +16,7 @@ from graphpe.tasks import Task
 from graphpe.training.collector import Evaluation
 from graphpe.training.losses import task_prediction
 from graphpe.training.module import GraphPredictor
+from graphpe.training.rows import PLACES
 
 
 class _ResumableCheckpoint(ModelCheckpoint):
@@ -51,10 +52,12 @@ class LastCheckpoint(_ResumableCheckpoint):
 
 
 class PredictionWriter(Callback):
-    """Writes ``predictions.csv`` after a test or prediction run: one row per graph.
+    """Writes ``predictions.csv`` after a test or prediction run: one row per graph, node or pair of nodes.
 
-    The columns are ``graph`` (its number in the dataset), after a test ``target_0``, ... (empty where missing), and
-    ``prediction_0``, ...: values for regression, probabilities for classification.
+    The columns are ``graph`` (its number in the dataset), for a task of nodes ``node`` and for one of pairs ``source``
+    and ``target``, after a test ``target_0``, ... (empty where missing), and ``prediction_0``, ...: values for
+    regression, probabilities for classification, word numbers (-1 for none) for names. After a test, nodes and pairs
+    without any target are left out.
 
     Args:
         path: The file; None writes ``predictions.csv`` into the folder of the run's logs, if there is one.
@@ -87,7 +90,7 @@ def write_predictions(path: Path, task: Task, evaluation: Evaluation, with_targe
         with_targets: Whether the targets are written as well.
     """
     prediction = task_prediction(task, evaluation.output)
-    header, columns = ["graph"], []
+    header, columns = ["graph", *PLACES[task.level]], []
     if with_targets:
         header += [f"target_{i}" for i in range(evaluation.target.shape[1])]
         columns.append(evaluation.target)
@@ -98,8 +101,8 @@ def write_predictions(path: Path, task: Task, evaluation: Evaluation, with_targe
     with unfinished.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
-        for number, row in zip(evaluation.numbers, torch.cat(columns, dim=1), strict=True):
-            writer.writerow([int(number), *map(_cell, row.tolist())])
+        rows = zip(evaluation.places.tolist(), torch.cat(columns, dim=1).tolist(), strict=True)
+        writer.writerows([*place, *map(_cell, row)] for place, row in rows)
     os.replace(unfinished, path)
 
 

@@ -1,4 +1,4 @@
-"""Outputs and targets of an evaluated split, gathered over processes with every graph once."""
+"""Outputs and targets of an evaluated split, gathered over processes with every row once."""
 
 from __future__ import annotations
 
@@ -8,65 +8,84 @@ import torch
 from torch import Tensor
 from torchmetrics.utilities.distributed import gather_all_tensors
 
+from graphpe.tasks import Task
+from graphpe.training.rows import PLACES
+
 
 @dataclass(frozen=True)
 class Evaluation:
     """What a network said about a split.
 
     Args:
-        numbers: Graph numbers ``[N]``, ascending, each once.
-        output: Network outputs ``[N, out_channels]``, float64.
-        target: Targets ``[N, num_targets]``, float64; NaN where a label is missing.
+        places: int64 ``[R, 1 + p]``, ascending, each once: the number of the graph, and of its node or nodes, of each
+            row (see `graphpe.training.rows`).
+        output: Network outputs ``[R, channels]``, float64; for ``"subtokens"`` the words that it says.
+        target: Targets ``[R, num_targets]``, float64; NaN where a label is missing.
     """
 
-    numbers: Tensor
+    places: Tensor
     output: Tensor
     target: Tensor
+
+    @property
+    def numbers(self) -> Tensor:
+        """Number of the graph of each row ``[R]``."""
+        return self.places[:, 0]
 
 
 class EvaluationCollector:
     """Collects the batches of one pass over a split.
 
-    A distributed sampler repeats graphs until all processes have equally many. `gather` keeps each graph number
-    once, so that no graph is counted twice.
+    A distributed sampler repeats graphs until all processes have equally many. `gather` keeps each row once, so that
+    none is counted twice.
 
     Args:
-        out_channels: Number of outputs of the network.
-        num_targets: Number of targets per graph.
+        task: What is predicted.
     """
 
-    def __init__(self, out_channels: int, num_targets: int) -> None:
-        self.out_channels = out_channels
-        self.num_targets = num_targets
+    def __init__(self, task: Task) -> None:
+        self.num_graphs = 0
+        self._num_places = 1 + len(PLACES[task.level])
+        self._num_outputs = task.num_targets if task.kind == "subtokens" else task.out_channels
+        self._num_targets = task.num_targets
         self._rows: list[Tensor] = []
 
-    def __len__(self) -> int:
-        return sum(len(rows) for rows in self._rows)
-
-    def add(self, numbers: Tensor, output: Tensor, target: Tensor) -> None:
-        """Adds one batch: graph numbers ``[B]``, outputs ``[B, out_channels]``, targets ``[B, num_targets]``."""
-        columns = (numbers.unsqueeze(1), output.detach(), target)
+    def add(self, places: Tensor, output: Tensor, target: Tensor, num_graphs: int) -> None:
+        """Adds one batch: ``[R, 1 + p]`` places, ``[R, channels]`` outputs, ``[R, num_targets]`` targets."""
+        columns = (places, output.detach(), target)
         self._rows.append(torch.cat([column.cpu().double() for column in columns], dim=1))
+        self.num_graphs += num_graphs
 
     def gather(self, device: torch.device) -> Evaluation:
-        """All graphs of all processes, by number; every process must call it.
+        """All rows of all processes, in the order of their places; every process must call it.
 
         Args:
             device: Device on which processes exchange tensors.
         """
-        width = 1 + self.out_channels + self.num_targets
-        # The empty part gives a process without any batch a tensor of the right width.
-        empty = torch.empty(0, width, dtype=torch.float64, device=device)
-        rows = torch.cat([empty, *(row.to(device) for row in self._rows)])
+        first, second = self._num_places, self._num_places + self._num_outputs
+        if self._rows:
+            rows = torch.cat([row.to(device) for row in self._rows])
+        else:
+            width = second + self._num_targets
+            rows = torch.empty(0, width, dtype=torch.float64, device=device)
         if torch.distributed.is_available() and torch.distributed.is_initialized():
-            rows = torch.cat(gather_all_tensors(rows))
+            parts = gather_all_tensors(rows)
+            # A process without any batch doesn't know how many words the longest name has.
+            rows = torch.cat([part for part in parts if len(part)] or parts[:1])
         rows = rows.cpu()
-        numbers, order = rows[:, 0].sort(stable=True)
-        first = torch.ones(len(numbers), dtype=torch.bool)
-        first[1:] = numbers[1:] != numbers[:-1]
-        rows = rows[order[first]]
-        return Evaluation(
-            numbers=rows[:, 0].long(),
-            output=rows[:, 1 : 1 + self.out_channels],
-            target=rows[:, 1 + self.out_channels :],
-        )
+        places = rows[:, :first].long()
+        order = _first_of_each(places)
+        return Evaluation(places[order], rows[order, first:second], rows[order, second:])
+
+
+def _first_of_each(places: Tensor) -> Tensor:
+    """The rows in the order of their places, without repetitions."""
+    if not len(places):
+        return torch.arange(0)
+    key = torch.zeros(len(places), dtype=torch.long)
+    for column in places.T:
+        key = key * (int(column.max()) + 1) + column
+    key, order = key.sort(stable=True)
+    is_first = torch.ones(len(key), dtype=torch.bool)
+    is_first[1:] = key[1:] != key[:-1]
+    return order[is_first]

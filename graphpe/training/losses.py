@@ -6,21 +6,24 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 from torch_geometric.data import Batch
+from torch_geometric.utils import scatter
 
 from graphpe.tasks import Task
+from graphpe.training.subtokens import say_words, word_classes
 
 _MISSING_CLASS = -100  # the class that `cross_entropy` leaves out by default
 
 
 def read_targets(task: Task, batch: Batch) -> Tensor:
-    """The targets of a batch, one row per graph.
+    """The targets of a batch, one row per graph, node or pair of nodes.
 
     Args:
         task: What is predicted.
-        batch: Graphs with targets in ``y``: ``num_graphs * num_targets`` numbers in any shape.
+        batch: Graphs with targets in ``y``: ``num_targets`` numbers per row in any shape; for ``"subtokens"`` the word
+            numbers of a name, -1 after its end.
 
     Returns:
-        Float targets ``[B, num_targets]`` with NaN where a label is missing; class numbers are floats as well.
+        Float targets ``[R, num_targets]`` with NaN where a label is missing; class and word numbers are floats as well.
 
     Raises:
         ValueError: If ``y`` is missing, has another size, or holds values that the task can't have.
@@ -28,20 +31,38 @@ def read_targets(task: Task, batch: Batch) -> Tensor:
     target = batch.y if "y" in batch else None
     if not isinstance(target, Tensor):
         raise ValueError(
-            f"the graphs carry no tensor `y`, but the task needs {task.num_targets} target(s) per graph; "
-            "set `data.y` to a float tensor [1, num_targets]"
+            f"the graphs carry no tensor `y`, but the task needs {task.num_targets} target(s) per {task.level}; "
+            f"set `data.y` to a float tensor [{_ROWS[task.level]}, num_targets]"
         )
-    if target.numel() != batch.num_graphs * task.num_targets:
+    rows = number_of_rows(task, batch)
+    if task.kind == "subtokens":
+        fits = target.dim() == 2 and len(target) == rows
+    else:
+        fits = target.numel() == rows * task.num_targets
+    if not fits:
         raise ValueError(
-            f"`y` has shape {list(target.shape)} for {batch.num_graphs} graphs, but task.num_targets is "
-            f"{task.num_targets}; `y` of one graph must be a tensor [1, {task.num_targets}]"
+            f"`y` has shape {list(target.shape)} for {batch.num_graphs} graphs with {rows} {task.level}s, but "
+            f"task.num_targets is {task.num_targets}; `y` of one graph must be a tensor "
+            f"[{_ROWS[task.level]}, {'words' if task.kind == 'subtokens' else task.num_targets}]"
         )
-    target = target.reshape(batch.num_graphs, task.num_targets)
+    if task.kind != "subtokens":
+        target = target.reshape(rows, task.num_targets)
     if not target.is_floating_point():
         target = target.to(torch.float32)
     if target.device.type == "cpu":  # elsewhere the check would make every step wait for the device
         _check_range(task, target)
     return target
+
+
+# Rows of `y` of a graph of n nodes.
+_ROWS = {"graph": "1", "node": "n", "pair": "n * n"}
+
+
+def number_of_rows(task: Task, batch: Batch) -> int:
+    """How many rows the graphs of a batch have."""
+    if task.level == "graph":
+        return batch.num_graphs
+    return int(batch.num_nodes if task.level == "node" else batch.ptr.diff().square().sum())
 
 
 def _check_range(task: Task, target: Tensor) -> None:
@@ -51,6 +72,9 @@ def _check_range(task: Task, target: Tensor) -> None:
     elif task.kind == "binary":
         wrong = (target != 0) & (target != 1) & ~torch.isnan(target)
         wanted = "0, 1 or NaN (missing)"
+    elif task.kind == "subtokens":
+        wrong = (target != target.floor()) | (target < -1) | torch.isnan(target)
+        wanted = "word numbers, and -1 after the end"
     else:
         whole = (target == target.floor()) & (target >= 0) & (target < task.num_classes)
         wrong = ~whole & ~torch.isnan(target)
@@ -63,42 +87,76 @@ def _check_range(task: Task, target: Tensor) -> None:
         )
 
 
-def task_loss(task: Task, output: Tensor, target: Tensor) -> Tensor:
+def task_loss(task: Task, output: Tensor, target: Tensor, graph: Tensor | None = None) -> Tensor:
     r"""Mean loss over the labels that are present.
 
     Regression: :math:`|z - y|` or :math:`(z - y)^2`. Binary: the logistic loss
-    :math:`\log(1 + e^z) - y z`. Multiclass: cross-entropy :math:`-\log \mathrm{softmax}(z)_y`.
-    A batch without any label has loss 0 and zero gradients.
+    :math:`\log(1 + e^z) - y z`. Multiclass: cross-entropy :math:`-\log \mathrm{softmax}(z)_y`; subtokens: the same at
+    each position. A batch without any label has loss 0 and zero gradients.
 
     Args:
         task: What is predicted.
-        output: Network outputs ``[B, task.out_channels]``; logits for classification.
-        target: Targets ``[B, num_targets]`` from :func:`read_targets`.
+        output: Network outputs ``[R, task.out_channels]``; logits for classification.
+        target: Targets ``[R, num_targets]`` from :func:`read_targets`.
+        graph: ``[R]`` the graph of each row; needed for ``task.average="graphs"``, which is the mean over graphs with
+            labels of the mean in each.
 
     Raises:
         ValueError: If the network has another number of outputs than the task.
     """
     if output.shape != (target.shape[0], task.out_channels):
         raise ValueError(
-            f"the network returned shape {list(output.shape)} for {target.shape[0]} graphs, but the task needs "
-            f"[{target.shape[0]}, {task.out_channels}]; set the network's out_channels to {task.out_channels}"
+            f"the network returned shape {list(output.shape)} for {target.shape[0]} {task.level}s, but the task needs "
+            f"[{target.shape[0]}, {task.out_channels}]; set the network's out_channels to {task.out_channels} and its "
+            f"level to {task.level!r}"
         )
     output = output.float()  # losses of a half-precision network are still summed in float32
     present = ~torch.isnan(target)
+    losses = _losses(task, output, target, present)
+    if task.kind == "subtokens":  # each position has a class
+        return losses.sum() / max(losses.numel(), 1)
+    losses = torch.where(present, losses, 0.0)
+    if task.average == "rows":
+        return losses.sum() / present.sum().clamp(min=1)
+    return mean_over_graphs(losses, present, graph)
+
+
+def _losses(task: Task, output: Tensor, target: Tensor, present: Tensor) -> Tensor:
+    """The loss of each label; anything where it is missing."""
+    if task.kind == "subtokens":
+        logits = output.view(-1, task.num_targets, task.num_classes)
+        classes = word_classes(task, target)
+        return functional.cross_entropy(logits.transpose(1, 2), classes, reduction="none")
     if task.kind == "multiclass":
         classes = torch.where(present, target, _MISSING_CLASS).long().squeeze(1)
-        losses = functional.cross_entropy(
+        return functional.cross_entropy(
             output, classes, reduction="none", ignore_index=_MISSING_CLASS
         ).unsqueeze(1)
-    else:
-        filled = torch.where(present, target, 0.0).to(output.dtype)
-        if task.kind == "binary":
-            losses = functional.binary_cross_entropy_with_logits(output, filled, reduction="none")
-        elif task.loss == "l1":
-            losses = functional.l1_loss(output, filled, reduction="none")
-        else:
-            losses = functional.mse_loss(output, filled, reduction="none")
-    return torch.where(present, losses, 0.0).sum() / present.sum().clamp(min=1)
+    filled = torch.where(present, target, 0.0).to(output.dtype)
+    if task.kind == "binary":
+        return functional.binary_cross_entropy_with_logits(output, filled, reduction="none")
+    loss = functional.l1_loss if task.loss == "l1" else functional.mse_loss
+    return loss(output, filled, reduction="none")
+
+
+def mean_over_graphs(values: Tensor, present: Tensor, graph: Tensor) -> Tensor:
+    """The mean over graphs of the mean in each; graphs without anything present are left out.
+
+    Args:
+        values: ``[R, T]``, 0 where nothing is present.
+        present: bool ``[R, T]``.
+        graph: ``[R]`` the graph of each row, numbered from 0.
+    """
+    count = scatter(present.sum(1).to(values.dtype), graph)
+    means = scatter(values.sum(1), graph) / count.clamp(min=1)
+    return means.sum() / (count > 0).sum().clamp(min=1)
+
+
+def what_counts(task: Task, output: Tensor) -> Tensor:
+    """What metrics and predictions need of a network's outputs: all, but for ``"subtokens"`` only the words."""
+    if task.kind == "subtokens":
+        return say_words(task, output).to(torch.float32)
+    return output
 
 
 def task_prediction(task: Task, output: Tensor) -> Tensor:
@@ -106,10 +164,11 @@ def task_prediction(task: Task, output: Tensor) -> Tensor:
 
     Args:
         task: What is predicted.
-        output: Network outputs ``[B, task.out_channels]``.
+        output: What :func:`what_counts` gives.
 
     Returns:
-        ``[B, task.out_channels]``: values, probabilities of "yes", or probabilities of the classes.
+        ``[R, task.out_channels]``: values, probabilities of "yes", or probabilities of the classes; for
+        ``"subtokens"`` ``[B, num_targets]`` word numbers, -1 for none.
     """
     if task.kind == "binary":
         return torch.sigmoid(output)

@@ -1,4 +1,4 @@
-"""`GraphPredictor`: trains any graphpe network on a graph-level task."""
+"""`GraphPredictor`: trains any graphpe network on a task of graphs, nodes or pairs of nodes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ from torch_geometric.data import Batch
 from graphpe.nn import GraphNetwork
 from graphpe.tasks import Task
 from graphpe.training.collector import Evaluation, EvaluationCollector
-from graphpe.training.losses import read_targets, task_loss, task_prediction
-from graphpe.training.metrics import score
+from graphpe.training.losses import (
+    number_of_rows,
+    read_targets,
+    task_loss,
+    task_prediction,
+    what_counts,
+)
+from graphpe.training.metrics import scores
 from graphpe.training.numbering import graph_order
+from graphpe.training.rows import PLACES, row_places
 from graphpe.training.schedules import Schedule, step_schedule
 
 _OPTIMIZERS = {"adam": Adam, "adamw": AdamW}
@@ -27,7 +34,8 @@ _OPTIMIZERS = {"adam": Adam, "adamw": AdamW}
 class GraphPredictor(LightningModule):
     """A network with a task: loss, metric, optimiser and schedule.
 
-    Logs ``train/loss``, ``lr``, and ``valid/<metric>`` and ``test/<metric>`` over whole splits. Weight decay
+    Logs ``train/loss``, ``lr``, and ``valid/<metric>`` and ``test/<metric>`` over whole splits, for all metrics of the
+    task; for yes/no targets also the ``positive_rate``. Weight decay
     leaves out biases. It works with any loader of PyG batches that carry ``y``, with or without graphpe's data module.
 
     A checkpoint that the command line made loads with ``GraphPredictor.load_from_checkpoint(path)``. One that a script
@@ -35,7 +43,7 @@ class GraphPredictor(LightningModule):
     ``GraphPredictor.load_from_checkpoint(path, network=network, task=task)``.
 
     Args:
-        network: Maps a batch of ``B`` graphs to ``[B, task.out_channels]``.
+        network: Maps a batch to ``[R, task.out_channels]``, a row for each graph, node or pair, as ``task.level`` says.
         task: What is predicted, the loss and the metric.
         evaluator: Name of an OGB dataset whose official evaluator computes the metric, such as
             ``"ogbg-molhiv"``; None uses torchmetrics.
@@ -48,6 +56,7 @@ class GraphPredictor(LightningModule):
         plateau_factor: Factor of ``"plateau"``.
         plateau_patience: Epochs without improvement that ``"plateau"`` waits for.
         min_lr: ``"plateau"`` stops the training when the rate falls below it.
+        betas: How much the optimiser keeps of its running means of gradients and of their squares in a step.
 
     Raises:
         ValueError: If a setting is out of range.
@@ -66,18 +75,19 @@ class GraphPredictor(LightningModule):
         plateau_factor: float = 0.5,
         plateau_patience: int = 10,
         min_lr: float = 1e-6,
+        betas: tuple[float, float] = (0.9, 0.999),
     ) -> None:
         super().__init__()
         if optimizer not in _OPTIMIZERS:
             raise ValueError(f"optimizer is {optimizer!r}; it must be one of {list(_OPTIMIZERS)}")
-        _check_settings(lr, weight_decay, schedule, warmup_steps, plateau_factor)
+        _check_settings(lr, weight_decay, schedule, warmup_steps, plateau_factor, betas)
         # Plain values only, so that a checkpoint loads without unpickling classes. The command line adds the
         # configuration of the network and the task.
         self.save_hyperparameters(ignore=["network", "task"], logger=False)
         self.network = network
         self.task = task
         self.evaluator = evaluator
-        self._evaluated = EvaluationCollector(task.out_channels, task.num_targets)
+        self._evaluated = EvaluationCollector(task)
         self._order: Tensor | None = None  # graph numbers in the order of evaluation
 
     def forward(self, batch: Batch) -> Tensor:
@@ -98,7 +108,8 @@ class GraphPredictor(LightningModule):
     # --- training --------------------------------------------------------------------------------------------
 
     def training_step(self, batch: Batch, batch_number: int) -> Tensor:
-        loss = task_loss(self.task, self(batch), read_targets(self.task, batch))
+        graph = row_places(self.task, batch)[:, 0] if self.task.average == "graphs" else None
+        loss = task_loss(self.task, self(batch), read_targets(self.task, batch), graph)
         self.log(
             "train/loss",
             loss,
@@ -147,7 +158,8 @@ class GraphPredictor(LightningModule):
             {"params": biases, "weight_decay": 0.0},
         ]
         kind = _OPTIMIZERS[self.hparams.optimizer]
-        return kind([group for group in groups if group["params"]], lr=self.hparams.lr)
+        settings = {"lr": self.hparams.lr, "betas": tuple(self.hparams.betas)}
+        return kind([group for group in groups if group["params"]], **settings)
 
     def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
         """Steps the schedule, and stops the training once ``"plateau"`` has lowered the rate below ``min_lr``."""
@@ -174,46 +186,68 @@ class GraphPredictor(LightningModule):
         self._evaluate(batch, read_targets(self.task, batch))
 
     def predict_step(self, batch: Batch, batch_number: int) -> dict[str, Tensor]:
-        """Predictions of a batch: ``"graph"`` numbers ``[B]`` and ``"prediction"`` ``[B, out_channels]``."""
-        unknown = torch.full((batch.num_graphs, self.task.num_targets), torch.nan)
-        numbers, output = self._evaluate(batch, unknown)
-        return {"graph": numbers, "prediction": task_prediction(self.task, output)}
+        """Predictions of a batch: ``"graph"`` numbers ``[R]`` and ``"prediction"`` ``[R, channels]``.
+
+        For a task of nodes there is ``"node"`` ``[R]``, for one of pairs ``"source"`` and ``"target"``.
+        """
+        rows = number_of_rows(self.task, batch)
+        unknown = torch.full((rows, self.task.num_targets), torch.nan)
+        places, output = self._evaluate(batch, unknown)
+        names = ("graph", *PLACES[self.task.level])
+        return {
+            **dict(zip(names, places.unbind(1), strict=True)),
+            "prediction": task_prediction(self.task, output),
+        }
 
     def on_validation_epoch_end(self) -> None:
         if not self.trainer.sanity_checking:  # a few batches may lack a class, which is no fault
-            self._log_score("valid")
+            self._log_scores("valid")
 
     def on_test_epoch_end(self) -> None:
-        self._log_score("test")
+        self._log_scores("test")
 
     def evaluation(self) -> Evaluation:
         """Outputs and targets of the split that was last evaluated; every process must call it."""
         return self._evaluated.gather(self.device)
 
     def _start_evaluation(self, loader: Any) -> None:
-        self._evaluated = EvaluationCollector(self.task.out_channels, self.task.num_targets)
+        self._evaluated = EvaluationCollector(self.task)
         self._order = graph_order(loader) if isinstance(loader, DataLoader) else None
 
     def _evaluate(self, batch: Batch, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Runs the network and keeps its outputs; returns graph numbers and outputs."""
-        output = self(batch)
-        start = len(self._evaluated)
-        rows = torch.arange(start, start + batch.num_graphs)
+        """Runs the network and keeps what counts of its outputs; returns the places of its rows and that."""
+        output = what_counts(self.task, self(batch)).cpu()
+        start = self._evaluated.num_graphs
+        graphs = torch.arange(start, start + batch.num_graphs)
         if self._order is not None:
-            numbers = self._order[rows]
+            numbers = self._order[graphs]
         else:  # numbers that no other process gives
-            numbers = rows * self.trainer.world_size + self.trainer.global_rank
-        self._evaluated.add(numbers, output, target)
-        return numbers, output
+            numbers = graphs * self.trainer.world_size + self.trainer.global_rank
+        places = row_places(self.task, batch).cpu()
+        places = torch.cat([numbers[places[:, :1]], places[:, 1:]], dim=1)
+        target = target.cpu()
+        kept = slice(None)
+        if self.task.level != "graph" and not self.trainer.predicting:
+            kept = ~target.isnan().all(dim=1)
+        self._evaluated.add(places[kept], output[kept], target[kept], batch.num_graphs)
+        return places, output
 
-    def _log_score(self, split: str) -> None:
+    def _log_scores(self, split: str) -> None:
         evaluation = self.evaluation()
-        value = score(self.task, evaluation.output, evaluation.target, self.evaluator)
-        self.log(f"{split}/{self.task.metric}", value, sync_dist=True)
+        for metric, value in scores(self.task, evaluation, self.evaluator).items():
+            self.log(f"{split}/{metric}", value, sync_dist=True)
+        if self.task.kind == "binary":  # without it an accuracy says little
+            rate = float(evaluation.target.nanmean())
+            self.log(f"{split}/positive_rate", rate, sync_dist=True)
 
 
 def _check_settings(
-    lr: float, weight_decay: float, schedule: Schedule, warmup_steps: int, plateau_factor: float
+    lr: float,
+    weight_decay: float,
+    schedule: Schedule,
+    warmup_steps: int,
+    plateau_factor: float,
+    betas: tuple[float, float],
 ) -> None:
     """Raises a ValueError for a setting out of range."""
     if schedule not in get_args(Schedule):
@@ -230,3 +264,5 @@ def _check_settings(
         )
     if not 0 < plateau_factor < 1:
         raise ValueError(f"plateau_factor is {plateau_factor:g}; it must lie between 0 and 1")
+    if not all(0 <= beta < 1 for beta in betas):
+        raise ValueError(f"betas are {tuple(betas)}; they must lie between 0 and 1")

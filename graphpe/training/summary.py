@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -33,6 +33,7 @@ class RunSummary:
         last_checkpoint: The checkpoint to resume from.
         predictions: The predictions on the test part.
         baselines: What others reached.
+        more: Further metrics of the task on the test part, and the rate of positives where targets are yes or no.
     """
 
     name: str
@@ -49,6 +50,7 @@ class RunSummary:
     last_checkpoint: str
     predictions: str
     baselines: Sequence[Baseline] = ()
+    more: dict[str, float] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Writes the summary as JSON; the file appears once it is complete."""
@@ -68,6 +70,7 @@ class RunSummary:
         console.print(results)
         valid = _number(self.valid)
         facts = {
+            **{f"test {name}": _number(value) for name, value in self.more.items()},
             f"best valid {self.metric}": f"{valid} (epoch {self.best_epoch})",
             "parameters": f"{self.num_parameters:,}",
             "time for encoding": _duration(self.encoding_seconds),
@@ -79,7 +82,7 @@ class RunSummary:
         }
         for name, fact in facts.items():
             # Paths are not broken, so that they can be copied.
-            console.print(f"{name:<18}  {fact}", soft_wrap=True, highlight=False)
+            console.print(f"{name:<24}  {fact}", soft_wrap=True, highlight=False)
 
 
 def _number(value: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
+from dataclasses import fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,21 @@ import yaml
 from ogb.utils.features import get_atom_feature_dims, get_bond_feature_dims
 
 from graphpe import Features, Task
-from graphpe.data import DatasetCard, GraphDataModule, OGBSource, ZINCSource
+from graphpe.data import (
+    DatasetCard,
+    GeneratedGraphs,
+    GraphDataModule,
+    OGBSource,
+    RandomDigraphs,
+    SourceDistance,
+    ZINCSource,
+)
 from graphpe.data.feature_check import check_features
 
 CARDS = sorted((Path(__file__).resolve().parents[2] / "datasets").glob("*.yaml"))
-NAMES = {
+REAL = [path for path in CARDS if path.stem == "zinc" or path.stem.startswith("ogbg-")]
+GENERATED = [path for path in CARDS if path not in REAL]
+NAMES_OF_REAL = {
     "zinc",
     "ogbg-molesol",
     "ogbg-molfreesolv",
@@ -29,6 +40,7 @@ NAMES = {
     "ogbg-molhiv",
     "ogbg-molpcba",
     "ogbg-ppa",
+    "ogbg-code2",
 }
 
 
@@ -43,7 +55,10 @@ def parse(path: Path) -> Any:
 
 
 def test_there_is_a_card_for_each_dataset() -> None:
-    assert {path.stem for path in CARDS} == NAMES
+    assert {path.stem for path in REAL} == NAMES_OF_REAL
+    with_card = {type(parse(path).data.dataset) for path in GENERATED}
+    datasets = GeneratedGraphs.__subclasses__()
+    assert with_card == {kind for kind in datasets if kind.__module__.startswith("graphpe.")}
 
 
 @pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
@@ -59,7 +74,7 @@ def test_card_is_complete(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in CARDS if path.stem != "zinc"], ids=lambda path: path.stem
+    "path", [path for path in REAL if path.stem != "zinc"], ids=lambda path: path.stem
 )
 def test_ogb_card_agrees_with_ogb(path: Path) -> None:
     rows = list(csv.reader((files("ogb.graphproppred") / "master.csv").read_text().splitlines()))
@@ -69,20 +84,28 @@ def test_ogb_card_agrees_with_ogb(path: Path) -> None:
     assert config.data.dataset.name == path.stem
     assert config.card.source == meta["url"]
     assert meta["split"] in config.card.split
-    assert task.num_targets == int(meta["num tasks"])
-    assert task.metric == {"acc": "accuracy"}.get(meta["eval metric"], meta["eval metric"])
-    kinds = {"binary classification": "binary", "multiclass classification": "multiclass"}
+    metrics = {"acc": "accuracy", "F1": "f1"}
+    assert task.metric == metrics.get(meta["eval metric"], meta["eval metric"])
+    kinds = {
+        "binary classification": "binary",
+        "multiclass classification": "multiclass",
+        "subtoken prediction": "subtokens",
+    }
     assert task.kind == kinds.get(meta["task type"], meta["task type"])
+    if task.kind != "subtokens":
+        assert task.num_targets == int(meta["num tasks"])
     if task.kind == "multiclass":
         assert task.out_channels == int(meta["num classes"])
     if meta["data type"] == "mol":
         assert list(features.node_categories) == get_atom_feature_dims()
         assert list(features.edge_categories) == get_bond_feature_dims()
-    else:
+    elif path.stem == "ogbg-ppa":
         assert features == Features(edge_continuous=7)
+    else:  # the numbers of types and attributes in the dataset's folder mapping/
+        assert features == Features(node_categories=(98, 10030))
 
 
-@pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_card_agrees_with_the_real_data(path: Path, shared_data: Path, tmp_path: Path) -> None:
     folder = "zinc/raw" if path.stem == "zinc" else f"ogb/{path.stem.replace('-', '_')}"
     if not (shared_data / folder).is_dir():
@@ -96,10 +119,45 @@ def test_card_agrees_with_the_real_data(path: Path, shared_data: Path, tmp_path:
     card = config.card
     assert len(graphs) == card.num_graphs
     assert len(graphs.x) / len(graphs) == pytest.approx(card.average_nodes, abs=0.06)
-    edges = graphs._data.edge_index.shape[1] / 2
+    directions = 1 if path.stem == "ogbg-code2" else 2
+    edges = graphs._data.edge_index.shape[1] / directions
     assert edges / len(graphs) == pytest.approx(card.average_edges, abs=0.06)
     sizes = " / ".join(f"{len(index[part]):,}" for part in ("train", "valid", "test"))
     assert sizes in card.split
     check_features(config.features, graphs)
-    if path.stem != "zinc":
+    if path.stem not in ("zinc", "ogbg-code2"):
         assert graphs.y.shape[1] == config.task.num_targets
+
+
+def cut_down(dataset: GeneratedGraphs, root: Path) -> GeneratedGraphs:
+    """The same with few graphs; a dataset whose size can be set has settings of these names."""
+    sizes = {"train_size": 60, "valid_size": 3, "test_size": 3}
+    names = {field.name for field in fields(dataset)}
+    return replace(dataset, root=root, **{name: sizes[name] for name in sizes if name in names})
+
+
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.stem)
+def test_card_agrees_with_the_generated_data(path: Path, tmp_path: Path) -> None:
+    config = parse(path)
+    card, task, dataset = config.card, config.task, config.data.dataset
+    small = cut_down(dataset, tmp_path)
+    if small == replace(dataset, root=tmp_path):
+        pytest.skip(f"{type(dataset).__name__} can't be made smaller")
+    graphs, index = small.load()
+    check_features(config.features, graphs)
+    for graph in graphs:
+        n = graph.num_nodes
+        rows = {"graph": 1, "node": n, "pair": n * n}[task.level]
+        assert len(graph.y) == rows
+        assert graph.y.shape[1] == task.num_targets or task.kind == "subtokens"
+    values = graphs.y[~graphs.y.isnan()]
+    if task.kind == "binary":
+        assert set(values.tolist()) <= {0.0, 1.0}
+    if isinstance(dataset, RandomDigraphs | SourceDistance):  # independent graphs, one per item
+        assert card.num_graphs == sum(dataset.sizes().values())
+        assert " / ".join(f"{size:,}" for size in dataset.sizes().values()) in card.split
+        train = [graphs[int(number)] for number in index["train"]]
+        nodes = sum(graph.num_nodes for graph in train) / len(train)
+        edges = sum(graph.num_edges for graph in train) / len(train)
+        assert nodes == pytest.approx(card.average_nodes, rel=0.25)
+        assert edges == pytest.approx(card.average_edges, rel=0.25)

@@ -93,3 +93,41 @@ def test_attribute_absent_in_one_graph() -> None:
     graphs = [graph(torch.ones(2, 1), torch.ones(1)), graph(torch.ones(1, 1), None)]
     with pytest.raises(ValueError, match="graph 1 has no edge_attr"):
         check_features(Features(edge_continuous=1), graphs)
+
+
+# --- ordinal columns ------------------------------------------------------------------------------
+
+PLACES = [graph(torch.tensor([[0, 10**12]]), None), graph(torch.tensor([[3, 0], [7, 1]]), None)]
+
+
+@pytest.mark.parametrize("kind", [list, Stored])
+def test_ordinal_columns_have_no_largest_number(kind: type) -> None:
+    check_features(Features(node_ordinal=2), kind(PLACES))
+    with pytest.raises(ValueError, match=r"x has 2 columns, but features\.node_ordinal is 3"):
+        check_features(Features(node_ordinal=3), kind(PLACES))
+
+
+@pytest.mark.parametrize("kind", [list, Stored, lambda graphs: Stored(graphs)[torch.arange(2)]])
+def test_negative_ordinal(kind: type) -> None:
+    graphs = [PLACES[0], graph(torch.tensor([[3, 0], [7, -2]]), None)]
+    with pytest.raises(
+        ValueError,
+        match=r"x of graph 1 has the value -2 in column 1, but features\.node_ordinal wants whole numbers from 0 on",
+    ) as error:
+        check_features(Features(node_ordinal=2), kind(graphs))
+    assert "\n" not in str(error.value)
+
+
+def test_ordinal_wants_integers() -> None:
+    graphs = [graph(torch.ones(2, 1), None)]
+    with pytest.raises(
+        ValueError, match=r"x is torch\.float32, but features\.node_ordinal wants integers"
+    ):
+        check_features(Features(node_ordinal=1), graphs)
+
+
+@pytest.mark.parametrize("kind", [list, Stored])
+def test_absent_ordinal(kind: type) -> None:
+    graphs = [Data(num_nodes=2), Data(num_nodes=1)]
+    with pytest.raises(ValueError, match="graph 0 has no x"):
+        check_features(Features(node_ordinal=1), kind(graphs))

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from graphpe.nn.blocks import check_positive, mlp, normalization
+from graphpe.nn.blocks import (
+    PartwiseLinear,
+    check_not_negative,
+    check_positive,
+    mlp,
+    normalization,
+)
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -47,6 +53,20 @@ def test_unknown_normalization_is_refused() -> None:
     for build in (lambda: mlp([1, 1], "graph"), lambda: normalization("graph", 1)):
         with pytest.raises(ValueError, match="norm is 'graph'"):
             build()
+
+
+def test_partwise_linear_is_a_linear_layer_of_the_concatenation() -> None:
+    layer = PartwiseLinear([3, 1, 4], 5)
+    parts = [torch.randn(7, width) for width in (3, 1, 4)]
+    total = sum(layer.part(number, x) for number, x in enumerate(parts))
+    torch.testing.assert_close(total, layer(torch.cat(parts, 1)))
+
+
+@pytest.mark.parametrize("number", [-1, 1.5, None, True])
+def test_sizes_must_not_be_negative(number: object) -> None:
+    check_not_negative(width=0, depth=2)
+    with pytest.raises(ValueError, match=f"depth is {number!r}; it must be an integer >= 0"):
+        check_not_negative(width=0, depth=number)
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, None, True])

@@ -11,9 +11,12 @@ from graphpe.nn import (
     SPE,
     ComplexSPE,
     EigenvectorEncoder,
+    EmbeddingEncoder,
     FieldEncoder,
     FieldRequirement,
     LinearEncoder,
+    MagLapNet,
+    PairEncoder,
 )
 from graphpe.nn.blocks import normalization
 from graphpe.nn.encoders import ENCODERS
@@ -23,6 +26,7 @@ from graphpe.testing import check_encoder
 SMALL = {"hidden_channels": 8, "num_layers": 2, "num_filters": 3}
 GOOD = {
     "linear": lambda: LinearEncoder(5, 7),
+    "embedding": lambda: EmbeddingEncoder(2, 4, 7),
     "eigenvector": lambda: EigenvectorEncoder(6, 7),
     **{
         f"SPE-{phi}-{rho}-{norm}-{k}": lambda phi=phi, rho=rho, norm=norm, k=k: SPE(
@@ -43,6 +47,26 @@ GOOD = {
     **{
         f"ComplexSPE-{level}": lambda level=level: ComplexSPE(6, 7, 2, 8, level=level)
         for level in ("pair", "edge")
+    },
+    **{
+        f"MagLapNet-{element}-{sign_net}-{k}-{potentials}-{heads}": (
+            lambda element=element, sign_net=sign_net, k=k, q=potentials, heads=heads: MagLapNet(
+                k, 7, q, element, 6, sign_net, heads, dropout=0.1 if heads else 0.0
+            )
+        )
+        for element in ("mlp", "gnn")
+        for sign_net in ("none", "published", "all")
+        for k, potentials, heads in ((1, 1, 0), (6, 2, 4), (40, 1, 0))
+    },
+    **{
+        f"PairEncoder-{level}-{norm}-{categories}": (
+            lambda level=level, norm=norm, categories=categories: PairEncoder(
+                3, 7, hidden_channels=8, level=level, norm=norm, categories=categories
+            )
+        )
+        for level in ("pair", "node")
+        for norm in ("layer", "batch", "none")
+        for categories in (None, 4)
     },
 }
 
@@ -367,6 +391,10 @@ def test_rotations_need_the_eigenvalues() -> None:
         del graph.laplacian_eigenvalue
     with pytest.raises(ValueError, match="graph 'no nodes' has no 'laplacian_eigenvalue'"):
         check_encoder(ClaimsBasis(), every)
+
+
+def test_a_transform_that_is_not_known_is_not_looked_for() -> None:
+    check_encoder(LinearEncoder(5, 7, field="own_pe"))
 
 
 def test_untestable_claims_are_refused() -> None:

@@ -18,7 +18,7 @@ from torch_geometric.data import Batch, Data
 from graphpe._testing.small_graphs import small_directed_graphs, small_graphs
 from graphpe.fields import Field
 from graphpe.nn import GINE, ComplexSPE, FieldEncoder, FieldRequirement, LinearEncoder
-from graphpe.nn.encoders.complex_spe import hermitian_products
+from graphpe.nn.encoders.hermitian_products import hermitian_products
 from graphpe.nn.layout import graph_layout, node_pairs
 from graphpe.transforms import AddMagneticLaplacianPE
 
@@ -253,12 +253,17 @@ def test_products_are_hermitian_and_a_partition_of_one() -> None:
     n, layout = 20, graph_layout(graph)
     pairs = node_pairs(layout)
     ones = torch.ones(1, 3, n, 1, dtype=torch.float64)
-    real, imaginary = hermitian_products(graph[PE], ones, layout, pairs).view(n, n, 2, 3).unbind(2)
+    every = torch.eye(6, dtype=torch.float64)
+    real, imaginary = (
+        hermitian_products(graph[PE], ones, every, layout, pairs).view(n, n, 2, 3).unbind(2)
+    )
     assert largest_error(real, torch.eye(n).double()[..., None].expand(n, n, 3)) < TOLERANCE
     assert imaginary.abs().max() < TOLERANCE
     weights = torch.randn(1, 3, n, 2, dtype=torch.float64)
     real, imaginary = (
-        hermitian_products(graph[PE], weights, layout, pairs).view(n, n, 2, 6).unbind(2)
+        hermitian_products(graph[PE], weights, torch.eye(12).double(), layout, pairs)
+        .view(n, n, 2, 6)
+        .unbind(2)
     )
     assert largest_error(real, real.transpose(0, 1)) < TOLERANCE
     assert largest_error(imaginary, -imaginary.transpose(0, 1)) < TOLERANCE
@@ -273,7 +278,9 @@ def test_reversing_all_edges_conjugates() -> None:
     for one in (graph, backwards):
         one = magnetic(one, 20)
         layout = graph_layout(one)
-        products.append(hermitian_products(one[PE][:, None], weights, layout, node_pairs(layout)))
+        every = torch.eye(2, dtype=torch.float64)
+        pairs = node_pairs(layout)
+        products.append(hermitian_products(one[PE][:, None], weights, every, layout, pairs))
     assert largest_error(products[1], products[0] * torch.tensor([1.0, -1.0])) < TOLERANCE
 
 
@@ -327,12 +334,16 @@ def test_output_has_the_type_of_the_parameters(dtype: torch.dtype) -> None:
     assert largest_error(got.double(), expected) < tolerance
 
 
-def test_autocast() -> None:
+@pytest.mark.parametrize("backward_inside", [True, False])
+def test_autocast(backward_inside: bool) -> None:
     encoder = encoder_for(6, 3).float()
     batch = Batch.from_data_list(list(graphs(6, SEVERAL).values()))
     with torch.autocast("cpu", torch.bfloat16):
         output = encoder(batch)
-    output.float().sum().backward()
+        if backward_inside:
+            output.float().sum().backward()
+    if not backward_inside:
+        output.float().sum().backward()
     assert all(bool(p.grad.isfinite().all()) for p in encoder.parameters())
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch_geometric.data import Data
 
 from graphpe.nn import FeatureEmbedding
-from graphpe.nn.features import has_edge_features
+from graphpe.nn.features import Sinusoids, has_edge_features
 from graphpe.tasks import Features
 
 
@@ -48,6 +50,60 @@ def test_one_dimension_is_one_column(level: str) -> None:
     floats = FeatureEmbedding(Features(**{f"{level}_continuous": 1}), 3, level)
     for embedding, values in ((integers, torch.tensor([3, 0])), (floats, torch.tensor([1.0, 2.0]))):
         assert torch.equal(embedding(graph(values)), embedding(graph(values[:, None])))
+
+
+@pytest.mark.parametrize(
+    ("columns", "channels", "base"), [(1, 8, 10_000.0), (2, 16, 26.0), (3, 17, 26.0), (2, 7, 5.0)]
+)
+def test_ordinal_columns_become_sinusoids(columns: int, channels: int, base: float) -> None:
+    """Spec 1.9: sinusoids of each column, the first half sines and the second half cosines, then a linear layer."""
+    features = Features(node_ordinal=columns, ordinal_base=base)
+    embedding = FeatureEmbedding(features, channels).double()
+    x = torch.randint(0, 50, (6, columns))
+    width = channels // columns
+    rows = []
+    for row in x.tolist():
+        numbers = []
+        for position in row:
+            angles = [position * base ** (-2 * i / width) for i in range(width // 2)]
+            numbers += [math.sin(angle) for angle in angles] + [math.cos(a) for a in angles]
+        rows.append(numbers)
+    expected = embedding.linear(torch.tensor(rows).double())
+    torch.testing.assert_close(embedding(Data(x=x)), expected)
+    assert expected.shape == (6, channels)
+
+
+def test_ordinal_columns_may_have_any_size_and_integer_type() -> None:
+    embedding = FeatureEmbedding(Features(node_ordinal=1), 8)
+    x = torch.tensor([0, 1, 100])
+    expected = embedding(Data(x=x))
+    assert torch.equal(embedding(Data(x=x[:, None])), expected)
+    assert torch.equal(embedding(Data(x=x.to(torch.uint8))), expected)
+    assert embedding(Data(x=torch.tensor([10**6]))).isfinite().all()
+    half = embedding.bfloat16()(Data(x=x))
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), expected, rtol=0.05, atol=0.05)
+
+
+def test_wavelengths_of_ordinal_columns() -> None:
+    """From 2π to about 2π times the base."""
+    sinusoids = Sinusoids(1, 64, 100.0)
+    period = torch.tensor([[0.0], [2 * math.pi], [2 * math.pi * 100 ** (62 / 64)]])
+    start, shortest, longest = sinusoids(period, torch.float64)
+    torch.testing.assert_close(shortest[[0, 32]], start[[0, 32]], atol=1e-5, rtol=0)
+    torch.testing.assert_close(longest[[31, 63]], start[[31, 63]], atol=1e-5, rtol=0)
+
+
+def test_sinusoids_are_exact_in_half_precision() -> None:
+    """1001 is 1000 in bfloat16."""
+    numbers, sinusoids = torch.tensor([[1001]]), Sinusoids(1, 8, 100.0)
+    half = sinusoids(numbers, torch.bfloat16)
+    torch.testing.assert_close(half.double(), sinusoids(numbers, torch.float64), rtol=0, atol=5e-3)
+
+
+def test_too_few_channels_for_sinusoids() -> None:
+    with pytest.raises(ValueError, match=r"node_ordinal is 3.*only 5 channels.*at least 6"):
+        FeatureEmbedding(Features(node_ordinal=3), 5)
 
 
 def test_nodes_without_features_share_a_learned_vector() -> None:
@@ -106,6 +162,19 @@ def test_nodes_without_features_share_a_learned_vector() -> None:
             Data(x=torch.tensor([[-1]])),
             "'x' has category -1 in column 0",
         ),
+        (
+            Features(node_ordinal=2),
+            "node",
+            Data(x=torch.tensor([[3, 1], [0, -2]])),
+            r"'x' is -2 in column 1 \(row 1\), but features.node_ordinal declares ordinal columns",
+        ),
+        (
+            Features(node_ordinal=1),
+            "node",
+            Data(x=torch.zeros(2, 1)),
+            "'x' has 1 float32 column, but features.node_ordinal declares 1 integer column",
+        ),
+        (Features(node_ordinal=2), "node", Data(), "no 'x', but features.node_ordinal"),
     ],
 )
 def test_what_does_not_fit_is_named(

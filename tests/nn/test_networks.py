@@ -21,6 +21,9 @@ from graphpe.nn import (
     GraphNetwork,
     GraphTransformer,
     LinearEncoder,
+    NodeMLP,
+    Readout,
+    Transformer,
 )
 from graphpe.tasks import Features
 
@@ -49,6 +52,14 @@ def networks() -> list:
         )
         for name, build in builders.items()
         for norm in ("batch", "layer")
+    ] + [
+        pytest.param(
+            lambda r=readout: Transformer(
+                FEATURES, 2, 16, 2, 4, readout=r, positional_encoders=[spe(16)]
+            ),
+            id=f"Transformer-{readout}",
+        )
+        for readout in ("mean", "cls")
     ]
 
 
@@ -151,8 +162,10 @@ each_kind_of_network = pytest.mark.parametrize(
         lambda **s: GINE(FEATURES, 2, 16, 2, **s),
         lambda **s: GraphTransformer(FEATURES, 2, 16, 2, 4, **s),
         lambda **s: GraphTransformer(FEATURES, 2, 16, 2, 4, "full", **s),
+        lambda **s: NodeMLP(FEATURES, 2, 16, 2, **s),
+        lambda **s: Transformer(FEATURES, 2, 16, 2, 4, structure_hops=1, readout="cls", **s),
     ],
-    ids=["GINE", "sparse", "full"],
+    ids=["GINE", "sparse", "full", "NodeMLP", "Transformer"],
 )
 
 
@@ -262,10 +275,11 @@ def test_encodings_are_added_to_the_embedded_nodes() -> None:
     linear = LinearEncoder(K, 8, "laplacian_eigenvector_pe", "AddLaplacianEigenvectorPE")
 
     class Bare(GraphNetwork):
-        def propagate(self, x, data, layout):
+        def propagate(self, x, data, layout, pair_encodings):
             return x
 
-    network = Bare(FEATURES, 8, "sum", [linear, spe(8)], torch.nn.Identity()).eval()
+    encoders = [linear, spe(8)]
+    network = Bare(FEATURES, 8, 8, "graph", Readout("sum"), 2, encoders, torch.nn.Identity).eval()
     nodes = network.node_embedding(batch) + linear(batch) + network.positional_encoders[1](batch)
     expected = torch.stack([nodes[:6].sum(0), nodes[6:].sum(0)])
     torch.testing.assert_close(network(batch), expected)
@@ -285,16 +299,16 @@ def test_encoder_of_another_width_is_refused() -> None:
 
 
 def test_encoder_of_another_level_is_refused() -> None:
-    class PairEncoder(FieldEncoder):
-        level = "pair"
+    class EdgeEncoder(FieldEncoder):
+        level = "edge"
         requires = ()
         out_channels = 16
 
         def forward(self, data):
             raise NotImplementedError
 
-    with pytest.raises(ValueError, match="PairEncoder encodes pairs"):
-        GINE(FEATURES, hidden_channels=16, positional_encoders=[PairEncoder()])
+    with pytest.raises(ValueError, match="EdgeEncoder encodes edges, but positional_encoders are"):
+        GINE(FEATURES, hidden_channels=16, positional_encoders=[EdgeEncoder()])
 
 
 @pytest.mark.parametrize(

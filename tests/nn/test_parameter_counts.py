@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from nn_batches import count_parameters
 
-from graphpe.nn import GINE, SPE, EigenvectorEncoder, GraphTransformer, LinearEncoder
+from graphpe.nn import (
+    GINE,
+    SPE,
+    EigenvectorEncoder,
+    GraphTransformer,
+    LinearEncoder,
+    NodeMLP,
+    Transformer,
+)
 from graphpe.tasks import Features
 
 ZINC = Features(node_categories=(28,), edge_categories=(4,))
@@ -71,6 +79,36 @@ def test_spe_without_normalization() -> None:
     plain = SPE(37, 128, norm="none")
     rho, phi = 8 * 2 * 2 * 128, 16 * 2 * 2 * 16
     assert count_parameters(encoder) - count_parameters(plain) == rho + phi
+
+
+@pytest.mark.parametrize("level", ["graph", "node"])
+def test_levels_do_not_change_the_published_sizes(level: str) -> None:
+    assert count_parameters(GraphTransformer(ZINC, level=level)) == 588_353
+    assert count_parameters(GINE(ZINC, hidden_channels=200, level=level)) == 575_805
+
+
+def test_heads_of_pairs() -> None:
+    """The published network for distances: two degrees to 64, no layers, eight linear layers per pair."""
+    degrees = Features(node_continuous=2)
+    network = NodeMLP(degrees, 1, 64, level="pair", pair_layers=8)
+    head = linear(3 * 64, 64) + 6 * linear(64, 64) + 7 * 2 * 64 + linear(64, 1)
+    assert count_parameters(network) == linear(2, 64) + head
+    halving = linear(64, 32) + linear(32, 16) + linear(16, 1)
+    pairs = linear(3 * 64, 64) + 2 * 64 + linear(64, 1)
+    expected = 588_353 - halving + pairs
+    assert count_parameters(GraphTransformer(ZINC, level="pair")) == expected
+
+
+def test_transformer() -> None:
+    """Spec 1.6: 4 layers of width 256, feed-forward times 4; and a structure of 3 hops of half the width."""
+    layer = 4 * linear(256, 256) + linear(256, 1024) + linear(1024, 256) + 2 * 2 * 256
+    ends = linear(28, 256) - 256 + linear(256, 1)
+    assert count_parameters(Transformer(ZINC)) == 4 * layer + ends
+    assert count_parameters(Transformer(ZINC, readout="cls")) == 4 * layer + ends + 256
+    structure = linear(3 * 256, 128) + linear(2 * 256, 128) + 4 * linear(3 * 128, 128)
+    structure += 2 * 640 + linear(640, 256)
+    expected = 4 * (layer + structure) + ends + 4 * 256
+    assert count_parameters(Transformer(ZINC, structure_hops=3)) == expected
 
 
 def test_linear() -> None:

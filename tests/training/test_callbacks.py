@@ -45,7 +45,7 @@ def test_predictions_give_float32_back_exactly_and_leave_missing_targets_empty(
     task = Task(kind="regression", metric="rmse", num_targets=2)
     output = torch.randn(3, 2)
     target = torch.tensor([[1.0, math.nan], [0.1, 2.0], [3.0, 4.0]])
-    evaluation = Evaluation(torch.tensor([4, 7, 2**30]), output.double(), target.double())
+    evaluation = Evaluation(torch.tensor([[4], [7], [2**30]]), output.double(), target.double())
     path = tmp_path / "new" / "predictions.csv"
     write_predictions(path, task, evaluation, with_targets=True)
     rows = _rows(path)
@@ -60,7 +60,7 @@ def test_predictions_give_float32_back_exactly_and_leave_missing_targets_empty(
 
 def test_classification_predictions_are_probabilities(tmp_path: Path) -> None:
     task = Task(kind="multiclass", metric="accuracy", num_classes=3)
-    evaluation = Evaluation(torch.tensor([0]), torch.zeros(1, 3).double(), torch.ones(1, 1))
+    evaluation = Evaluation(torch.tensor([[0]]), torch.zeros(1, 3).double(), torch.ones(1, 1))
     write_predictions(tmp_path / "p.csv", task, evaluation, with_targets=False)
     assert _rows(tmp_path / "p.csv") == [
         {"graph": "0", **{f"prediction_{i}": "0.333333333" for i in range(3)}}
@@ -230,3 +230,15 @@ def test_the_summary_is_kept_as_json(tmp_path: Path) -> None:
     assert kept["test"] == 0.9871234
     assert kept["baselines"][0]["mean"] == 1.5
     assert [file.name for file in tmp_path.iterdir()] == ["summary.json"]
+
+
+def test_predictions_of_pairs_name_source_and_target(tmp_path: Path) -> None:
+    task = Task(kind="regression", metric="mae", level="pair")
+    places = torch.tensor([[3, 0, 1], [3, 1, 0]])
+    evaluation = Evaluation(places, torch.tensor([[0.5], [2.0]]), torch.tensor([[1.0], [2.0]]))
+    write_predictions(tmp_path / "p.csv", task, evaluation, with_targets=True)
+    assert (tmp_path / "p.csv").read_text().split() == [
+        "graph,source,target,target_0,prediction_0",
+        "3,0,1,1,0.5",
+        "3,1,0,2,2",
+    ]

@@ -12,10 +12,12 @@ from torch_geometric.data import InMemoryDataset
 from torch_geometric.loader import DataLoader
 from training_graphs import cycles
 
+from graphpe.tasks import Task
 from graphpe.training.collector import EvaluationCollector
 from graphpe.training.numbering import graph_order
 
 CPU = torch.device("cpu")
+_REGRESSION = Task(kind="regression", metric="mae", num_targets=2)
 
 
 class _Cycles(InMemoryDataset):
@@ -25,31 +27,45 @@ class _Cycles(InMemoryDataset):
 
 
 def test_rows_come_back_by_graph_number_and_once_each() -> None:
-    collector = EvaluationCollector(out_channels=2, num_targets=1)
+    collector = EvaluationCollector(Task(kind="multiclass", metric="accuracy"))
     output = torch.randn(4, 2)
     target = torch.tensor([[1.0], [math.nan], [3.0], [4.0]])
-    collector.add(torch.tensor([7, 2]), output[:2], target[:2])
-    collector.add(torch.tensor([5]), output[2:3], target[2:3])
-    collector.add(torch.tensor([7]), output[3:], target[3:])  # the sampler's repetition
+    collector.add(torch.tensor([[7], [2]]), output[:2], target[:2], 2)
+    collector.add(torch.tensor([[5]]), output[2:3], target[2:3], 1)
+    collector.add(torch.tensor([[7]]), output[3:], target[3:], 1)  # the sampler's repetition
     evaluation = collector.gather(CPU)
-    assert len(collector) == 4
+    assert collector.num_graphs == 4
     assert evaluation.numbers.tolist() == [2, 5, 7]
     assert torch.equal(evaluation.output.float(), output[[1, 2, 0]])
     assert evaluation.target.nan_to_num(-1).tolist() == [[-1.0], [3.0], [1.0]]
 
 
 def test_nothing_collected_has_the_right_widths() -> None:
-    evaluation = EvaluationCollector(out_channels=3, num_targets=2).gather(CPU)
+    evaluation = EvaluationCollector(_REGRESSION).gather(CPU)
     assert evaluation.numbers.shape == (0,)
-    assert evaluation.output.shape == (0, 3)
+    assert evaluation.output.shape == (0, 2)
     assert evaluation.target.shape == (0, 2)
 
 
 def test_large_graph_numbers_are_exact() -> None:
-    collector = EvaluationCollector(out_channels=1, num_targets=1)
+    collector = EvaluationCollector(Task(kind="regression", metric="mae"))
     number = 2**40 + 1
-    collector.add(torch.tensor([number]), torch.zeros(1, 1), torch.zeros(1, 1))
+    collector.add(torch.tensor([[number]]), torch.zeros(1, 1), torch.zeros(1, 1), 1)
     assert collector.gather(CPU).numbers.tolist() == [number]
+
+
+def test_pairs_come_back_by_graph_source_and_target() -> None:
+    """The pairs of a graph of two nodes, met twice, and the one pair of a graph of one node."""
+    collector = EvaluationCollector(Task(kind="regression", metric="mae", level="pair"))
+    pairs = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
+    for number in (6, 6):
+        places = torch.cat([torch.full((4, 1), number), pairs], dim=1)
+        collector.add(places, torch.arange(4.0)[:, None], torch.zeros(4, 1), 1)
+    collector.add(torch.tensor([[3, 0, 0]]), torch.tensor([[9.0]]), torch.zeros(1, 1), 1)
+    evaluation = collector.gather(CPU)
+    assert evaluation.places.tolist() == [[3, 0, 0]] + [[6, *pair] for pair in pairs.tolist()]
+    assert evaluation.output.flatten().tolist() == [9, 0, 1, 2, 3]
+    assert evaluation.numbers.tolist() == [3, 6, 6, 6, 6]
 
 
 @pytest.mark.parametrize("make_loader", [DataLoader, TorchLoader])

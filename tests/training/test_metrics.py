@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,16 @@ from sklearn import metrics as sklearn_metrics
 from torch import Tensor
 
 from graphpe.tasks import Metric, Task, TaskKind
-from graphpe.training.metrics import score
+from graphpe.training.collector import Evaluation
+from graphpe.training.metrics import scores
 
 NAN = math.nan
+
+
+def score(task: Task, output: Tensor, target: Tensor, evaluator: str | None = None) -> float:
+    """The first metric of graph-level rows."""
+    places = torch.arange(len(output)).unsqueeze(1)
+    return scores(task, Evaluation(places, output, target), evaluator)[task.metric]
 
 
 def _random(num_targets: int, *, binary: bool, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -31,7 +39,10 @@ _ORACLES = {
     "mae": sklearn_metrics.mean_absolute_error,
     "rocauc": sklearn_metrics.roc_auc_score,
     "ap": sklearn_metrics.average_precision_score,
+    "r2": sklearn_metrics.r2_score,
     "accuracy": lambda y, z: sklearn_metrics.accuracy_score(y, z > 0),
+    "balanced_accuracy": lambda y, z: sklearn_metrics.balanced_accuracy_score(y, z > 0),
+    "f1": lambda y, z: sklearn_metrics.f1_score(y, z > 0),
 }
 
 
@@ -43,6 +54,9 @@ _ORACLES = {
         ("binary", "rocauc"),
         ("binary", "ap"),
         ("binary", "accuracy"),
+        ("binary", "balanced_accuracy"),
+        ("binary", "f1"),
+        ("regression", "r2"),
     ],
 )
 def test_scores_equal_scikit_learn_averaged_over_targets(kind: TaskKind, metric: Metric) -> None:
@@ -122,7 +136,7 @@ def test_no_target_with_both_classes_is_a_clear_error(evaluator: str | None) -> 
 
 
 def test_no_label_at_all_is_a_clear_error() -> None:
-    with pytest.raises(ValueError, match="needs at least one label, but the 0 evaluated graphs"):
+    with pytest.raises(ValueError, match="needs at least one label, but the 0 evaluated rows"):
         score(Task(kind="regression", metric="mae"), torch.zeros(0, 1), torch.zeros(0, 1))
 
 
@@ -130,3 +144,51 @@ def test_diverged_outputs_are_a_clear_error() -> None:
     output = torch.tensor([[0.0], [NAN], [math.inf]])
     with pytest.raises(ValueError, match=r"not finite for 2 of 3 graphs.*lower `model.lr`"):
         score(Task(kind="regression", metric="mae"), output, torch.zeros(3, 1))
+
+
+def test_all_metrics_of_a_task_are_reported_the_selecting_one_first() -> None:
+    task = Task(kind="binary", metric="accuracy", more_metrics=("rocauc", "balanced_accuracy"))
+    output, target = _random(1, binary=True)
+    found = scores(task, Evaluation(torch.arange(60).unsqueeze(1), output, target))
+    assert list(found) == ["accuracy", "rocauc", "balanced_accuracy"]
+
+
+@pytest.mark.parametrize("metric", ["rmse", "mae"])
+def test_graphs_count_alike_whatever_their_size(metric: Metric) -> None:
+    """Errors 1 and 3 in one graph, 2 in another with a missing label, none in a third."""
+    task = Task(kind="regression", metric=metric, level="node", average="graphs")
+    places = torch.tensor([[5, 0], [5, 1], [9, 0], [9, 1], [11, 0]])
+    output = torch.tensor([[1.0], [-3.0], [2.0], [7.0], [8.0]])
+    target = torch.tensor([[0.0], [0.0], [0.0], [NAN], [NAN]])
+    found = scores(task, Evaluation(places, output, target))[metric]
+    wanted = math.sqrt(((1 + 9) / 2 + 4) / 2) if metric == "rmse" else ((1 + 3) / 2 + 2) / 2
+    assert found == pytest.approx(wanted)
+    by_rows = scores(replace(task, average="rows"), Evaluation(places, output, target))[metric]
+    assert by_rows == pytest.approx(math.sqrt(14 / 3) if metric == "rmse" else 2.0)
+
+
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "rocauc"])
+def test_both_classes_are_needed(metric: Metric) -> None:
+    with pytest.raises(ValueError, match="at least one target with both classes"):
+        score(Task(kind="binary", metric=metric), torch.zeros(3, 1), torch.zeros(3, 1))
+
+
+def test_r2_needs_labels_that_differ() -> None:
+    task = Task(kind="regression", metric="r2")
+    with pytest.raises(ValueError, match="two different labels"):
+        score(task, torch.randn(3, 1), torch.tensor([[2.0], [2.0], [NAN]]))
+
+
+def test_f1_of_names_is_that_of_ogb() -> None:
+    """Words 0 to 3 are the vocabulary; 7 and 8 are words outside of it; one name is said in another order."""
+    from graphpe.data.ogb_import import import_ogb
+
+    task = Task(kind="subtokens", metric="f1", num_targets=3, num_classes=6)
+    said = torch.tensor([[0.0, 1, -1], [2, 2, -1], [-1, -1, -1], [1, 3, 0]])
+    words = torch.tensor([[0.0, 1, 7, -1], [2, -1, -1, -1], [8, -1, -1, -1], [3, 1, 0, -1]])
+    names = ["get", "set", "open", "close", "-", "-", "-", "value", "path"]
+    as_words = [[[names[int(w)] for w in row if w >= 0] for row in rows] for rows in (words, said)]
+    official = import_ogb().Evaluator("ogbg-code2")
+    wanted = official.eval({"seq_ref": as_words[0], "seq_pred": as_words[1]})["F1"]
+    assert score(task, said, words) == pytest.approx(wanted)
+    assert score(task, said, words) == pytest.approx((0.8 + 1 + 0 + 1) / 4)

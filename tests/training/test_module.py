@@ -192,6 +192,7 @@ def test_a_missing_target_is_named(tmp_path: Path) -> None:
         ({"warmup_steps": -1}, "warmup_steps is -1"),
         ({"schedule": "plateau", "warmup_steps": 5}, "'plateau' has no warm-up"),
         ({"plateau_factor": 1.0}, "plateau_factor is 1; it must lie between 0 and 1"),
+        ({"betas": (0.9, 1.0)}, r"betas are \(0.9, 1.0\); they must lie between 0 and 1"),
         ({"schedule": "cosin"}, "schedule is 'cosin'"),
         ({"optimizer": "sgd"}, "optimizer is 'sgd'"),
     ],

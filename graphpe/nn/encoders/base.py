@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from types import MethodType
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -149,6 +151,21 @@ class FieldRequirement:
         )
 
 
+class _OfClassOrInstance:
+    """A method of a class and of its instances, which gets the one or the other as ``self``.
+
+    Args:
+        function: The method.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: object | None, owner: type) -> MethodType:
+        return MethodType(self.function, owner if instance is None else instance)
+
+
 class FieldEncoder(nn.Module, ABC):
     """A learned encoder of fields: a module that reads fields of a batch and returns a vector per node, edge or pair.
 
@@ -159,7 +176,8 @@ class FieldEncoder(nn.Module, ABC):
         requires: The fields that it reads, in the order of :meth:`read`.
         out_channels: Width of the output.
         level: What a row of the output describes.
-        invariant_to: Symmetries of its fields that leave the output as it is in evaluation.
+        invariant_to: Symmetries of its fields that leave the output as it is in evaluation; of the class where all
+            instances have them, else of an instance.
         augments: Symmetries that it only learns, by a random draw per graph in training.
         reads_complex: Whether the symmetries are those of complex fields: ``"basis"`` is unitary and includes phases.
         mixes_graphs_in_training: Whether, in training, the output for one graph depends on the other graphs in the
@@ -169,7 +187,7 @@ class FieldEncoder(nn.Module, ABC):
     requires: tuple[FieldRequirement, ...]
     out_channels: int
     level: Level = "node"
-    invariant_to: ClassVar[frozenset[Symmetry]] = frozenset()
+    invariant_to: frozenset[Symmetry] = frozenset()
     augments: ClassVar[frozenset[Symmetry]] = frozenset()
     reads_complex: ClassVar[bool] = False
     mixes_graphs_in_training: bool = False
@@ -207,10 +225,10 @@ class FieldEncoder(nn.Module, ABC):
             for need, value in zip(self.requires, values, strict=True)
         )
 
-    @classmethod
-    def covers(cls, symmetry: Symmetry) -> bool:
-        """Whether the encoder is invariant to a symmetry, or to one that includes it."""
-        return symmetry == "none" or any(symmetry in _INCLUDES[s] for s in cls.invariant_to)
+    @_OfClassOrInstance
+    def covers(self: FieldEncoder | type[FieldEncoder], symmetry: Symmetry) -> bool:
+        """Whether the encoder, or every instance of the class, is invariant to a symmetry or one that includes it."""
+        return symmetry == "none" or any(symmetry in _INCLUDES[s] for s in self.invariant_to)
 
     @classmethod
     def learns(cls, symmetry: Symmetry) -> bool:

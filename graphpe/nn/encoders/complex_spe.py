@@ -12,10 +12,11 @@ from torch_geometric.utils import scatter
 from graphpe.checks import require_choice
 from graphpe.fields import Symmetry
 from graphpe.nn.blocks import Normalization, check_positive, mlp
-from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
+from graphpe.nn.encoders.base import FieldEncoder
+from graphpe.nn.encoders.hermitian_products import hermitian_products
+from graphpe.nn.encoders.magnetic_fields import magnetic_requirements
 from graphpe.nn.encoders.pair_networks import PairGIN, PairMLP
-from graphpe.nn.encoders.spe import products_by_size
-from graphpe.nn.layout import GraphLayout, NodePairs, graph_layout, node_pairs
+from graphpe.nn.layout import graph_layout, node_pairs
 
 Readout = Literal["node", "pair", "edge"]
 
@@ -40,10 +41,12 @@ class ComplexSPE(FieldEncoder):
     direction. Messages of ``rho="gin"`` go along the edges as the batch has them; with edges in one direction only,
     nothing comes back.
 
-    The basis is free only inside the ``k`` eigenvectors: where ``k`` cuts an eigenspace, the encoding depends on which
-    part of it the field holds (see :class:`~graphpe.nn.SPE`). ``k >= n`` avoids it.
+    The basis is free only inside the ``k`` eigenvectors: where ``k`` cuts an eigenspace, which the field
+    ``magnetic_eigenspace_cut`` says, the encoding depends on which part of it the field holds (see
+    :class:`~graphpe.nn.SPE`). ``k >= n`` avoids it.
 
-    Time and memory grow with :math:`QM \sum n^2` over the graphs of a batch.
+    Time grows with :math:`Qk \sum n^2` over the graphs of a batch, memory with :math:`\sum n^2`: :math:`\rho`'s first
+    linear layer is applied to the weights of the eigenpairs, so that no pair ever has its 2QM numbers.
 
     The published networks use ``phi_hidden_channels=32, phi_layers=3, num_channels=16, num_layers=2``.
 
@@ -102,14 +105,7 @@ class ComplexSPE(FieldEncoder):
         )
         require_choice("rho", rho, ("gin", "mlp"))
         require_choice("level", level, get_args(Readout))
-        several = f", q=[...] with {potentials} potentials" if potentials > 1 else ""
-        transform = f"AddMagneticLaplacianPE(k={k}{several})"
-        shape = (potentials, k)
-        self.requires = (
-            FieldRequirement(field, "node", potentials * k, transform, "complex", shape),
-            FieldRequirement(eigenvalue_field, "graph", potentials * k, transform, "float", shape),
-            FieldRequirement(count_field, "graph", 1, transform, "integer"),
-        )
+        self.requires = magnetic_requirements(k, potentials, field, eigenvalue_field, count_field)
         self.out_channels = out_channels
         self.level = level
         self.mixes_graphs_in_training = norm == "batch"
@@ -124,8 +120,8 @@ class ComplexSPE(FieldEncoder):
         pairs = node_pairs(layout)
         vectors, eigenvalues, count = self.read(data, layout)
         weights = self._weigh(eigenvalues, count)
-        products = hermitian_products(vectors, weights, layout, pairs)
-        encoded = self.rho(products, pairs, data.edge_index)
+        mapped = hermitian_products(vectors, weights, self.rho.first_weight, layout, pairs)
+        encoded = self.rho.forward_mapped(mapped, pairs, data.edge_index)
         if self.level == "node":
             encoded = scatter(encoded, pairs.source, dim_size=layout.num_nodes)
         elif self.level == "edge":
@@ -141,30 +137,3 @@ class ComplexSPE(FieldEncoder):
         weights = filtered.new_zeros(*eigenvalues.shape, filtered.size(1))
         weights[valid] = filtered
         return weights
-
-
-def hermitian_products(
-    vectors: Tensor, weights: Tensor, layout: GraphLayout, pairs: NodePairs
-) -> Tensor:
-    r"""Computes :math:`W_{ijqm} = \sum_k V_{iqk} w_{gqkm} \overline{V_{jqk}}` for all pairs (i, j) of each graph g.
-
-    Args:
-        vectors: ``[N, Q, k]`` V, complex.
-        weights: ``[B, Q, k, m]`` w, real; zero where a graph has fewer than k eigenvectors.
-        layout: Where the graphs lie.
-        pairs: The pairs.
-
-    Returns:
-        ``[P, 2 Q m]`` in the dtype of the weights: the real parts for each q and m, then the imaginary parts.
-    """
-
-    def product(graphs: Tensor, nodes: Tensor) -> Tensor:
-        columns = min(nodes.size(1), vectors.size(2))  # a graph has no more eigenvectors than nodes
-        padded = vectors[nodes, :, :columns]
-        own = weights[graphs, :, :columns].to(padded.dtype)
-        weighted = torch.einsum("giqk,gqkm->giqmk", padded, own)
-        w = torch.einsum("giqmk,gjqk->gijqm", weighted, padded.conj()).flatten(3)
-        return torch.cat([w.real, w.imag], dim=-1).to(weights.dtype)
-
-    empty = weights.new_zeros(0, 2 * weights.size(1) * weights.size(3))
-    return products_by_size(product, empty, layout, pairs)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch_geometric.nn import MLP
 
 from graphpe.nn.blocks import Normalization, mlp
 from graphpe.nn.layout import NodePairs
@@ -16,6 +19,9 @@ from graphpe.ragged import offsets_of, ragged_arange
 
 # So many rows at a time stay in a CPU's cache from one layer of a perceptron to the next.
 _ROWS_IN_CACHE = 4096
+
+# From rows ``[R, c]`` to ``[R, d]``.
+RowNetwork = Callable[[Tensor], Tensor]
 
 
 class PairMLP(nn.Module):
@@ -44,7 +50,17 @@ class PairMLP(nn.Module):
 
     def forward(self, x: Tensor, pairs: NodePairs, edge_index: Tensor) -> Tensor:
         """Maps ``[P, in_channels]`` to ``[P, out_channels]``."""
-        return _apply(self.mlp, x, self.training and self.mixes_rows_in_training)
+        return apply_to_rows(self.mlp, x, self.training and self.mixes_rows_in_training)
+
+    @property
+    def first_weight(self) -> Tensor:
+        """``[hidden_channels, in_channels]`` weights W of the first linear layer."""
+        return self.mlp.lins[0].weight
+
+    def forward_mapped(self, x: Tensor, pairs: NodePairs, edge_index: Tensor) -> Tensor:
+        """The same for rows that are mapped by ``first_weight`` already, x Wᵀ."""
+        network = partial(_after_first_weight, self.mlp)
+        return apply_to_rows(network, x, self.training and self.mixes_rows_in_training)
 
 
 class PairGIN(nn.Module):
@@ -91,20 +107,51 @@ class PairGIN(nn.Module):
         Returns:
             ``[P, out_channels]``.
         """
+        return self._propagate(list(self.mlps), x, pairs, edge_index)
+
+    @property
+    def first_weight(self) -> Tensor:
+        """``[hidden_channels, in_channels]`` weights W of the first linear layer."""
+        return self.mlps[0].lins[0].weight
+
+    def forward_mapped(self, x: Tensor, pairs: NodePairs, edge_index: Tensor) -> Tensor:
+        """The same for rows that are mapped by ``first_weight`` already, x Wᵀ; sums over neighbours don't mind."""
+        first = partial(_after_first_weight, self.mlps[0])
+        return self._propagate([first, *self.mlps[1:]], x, pairs, edge_index)
+
+    def _propagate(
+        self, mlps: list[RowNetwork], x: Tensor, pairs: NodePairs, edge_index: Tensor
+    ) -> Tensor:
         source, target = edge_index
         incoming = _neighbor_rows(pairs, target, source)
         outgoing = _neighbor_rows(pairs, source, target)
         mixes_rows = self.training and self.mixes_rows_in_training
-        for epsilon, network in zip(self.epsilon, self.mlps, strict=True):
-            x = _apply(network, _AddNeighbors.apply(x, epsilon, incoming, outgoing), mixes_rows)
+        for epsilon, network in zip(self.epsilon, mlps, strict=True):
+            x = apply_to_rows(
+                network, _AddNeighbors.apply(x, epsilon, incoming, outgoing), mixes_rows
+            )
         return x
 
 
-def _apply(network: nn.Module, x: Tensor, mixes_rows: bool) -> Tensor:
-    """Applies a network to the rows of ``[P, c]``: on a CPU in blocks, which takes two thirds of the time."""
+def apply_to_rows(network: RowNetwork, x: Tensor, mixes_rows: bool) -> Tensor:
+    """Applies a network to the rows of ``[P, c]``: on a CPU in blocks, which takes two thirds of the time.
+
+    Args:
+        network: The network, ``[R, c]`` to ``[R, d]``.
+        x: ``[P, c]``.
+        mixes_rows: Whether a row of the output depends on other rows, so that there must be one block.
+    """
     if mixes_rows or x.device.type != "cpu":
         return network(x)
     return torch.cat([network(rows) for rows in x.split(_ROWS_IN_CACHE)])
+
+
+def _after_first_weight(network: MLP, x: Tensor) -> Tensor:
+    """What a perceptron does with ``x`` after its first weights."""
+    x = x + network.lins[0].bias
+    for norm, linear in zip(network.norms, network.lins[1:], strict=True):
+        x = linear(network.act(norm(x)))
+    return x
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from graphpe.linalg.large.magnetic import (
     large_relative_divisor,
     smallest_magnetic_eigenpairs,
 )
+from graphpe.linalg.spectra.eigenspaces import eigenspace_starts
 from graphpe.linalg.spectra.eigenvector_phases import (
     canonical_phases,
     reference_phases,
@@ -100,6 +101,9 @@ class AddMagneticLaplacianPE(Encoding):
         - ``eigenvalue_name``: ``[1, k]`` or ``[1, Q, k]`` real eigenvalues (graph level).
         - ``count_name``: ``[1, 1]`` int64 number of columns that are not padding (graph level).
         - ``potential_name``: ``[1, Q]`` the potentials used, Q = 1 for a single one (graph level).
+        - ``cut_name``: ``[1, Q]`` int64, 1 where k cuts through an eigenspace: the k-th eigenvalue equals the next one,
+          by the rule of ``AddLaplacianEigenvectorPE``, so that the columns written are not determined by the graph
+          (graph level).
 
     Args:
         k: Number of eigenvectors.
@@ -120,6 +124,7 @@ class AddMagneticLaplacianPE(Encoding):
         potential_name: Name of the potentials.
         isolated: Eigenvalue of an isolated node: ``"zero"``, or ``"one"``, the rule of both papers for ``"sym"``.
         seed: Seed of the iterative solver for graphs over ``dense_limit``.
+        cut_name: Name of the flag.
         dtype: ``"float32"`` stores complex64, ``"float64"`` complex128.
         dense_limit: Graphs with more nodes are solved by a sparse iterative method.
 
@@ -145,6 +150,7 @@ class AddMagneticLaplacianPE(Encoding):
     potential_name: str = "magnetic_potential"
     isolated: Isolated = "zero"
     seed: int = 0
+    cut_name: str = "magnetic_eigenspace_cut"
 
     cost: ClassVar[str] = "O(Q n³) per graph; sparse: block Krylov iteration for k pairs"
     paper: ClassVar[str] = "Geisler et al. 2023; Huang et al. 2025 (multi-q)"
@@ -185,6 +191,7 @@ class AddMagneticLaplacianPE(Encoding):
             Field(self.eigenvalue_name, "graph", width, self.torch_dtype, shape=shape),
             Field(self.count_name, "graph", 1, torch.int64),
             Field(self.potential_name, "graph", count, self.torch_dtype),
+            Field(self.cut_name, "graph", count, torch.int64),
         )
 
     def workspace(self, n: int) -> int:
@@ -202,7 +209,7 @@ class AddMagneticLaplacianPE(Encoding):
             self.normalization,
             self.isolated,
         )
-        return self._results(potentials, values[..., : self.k], vectors[..., : self.k])
+        return self._results(potentials, values, vectors, values[..., -1:])
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         potentials = torch.tensor([self.potentials], dtype=torch.float64)
@@ -211,7 +218,7 @@ class AddMagneticLaplacianPE(Encoding):
         values, vectors = smallest_magnetic_eigenpairs(
             graph.adjacency,
             potentials[0],
-            self.k,
+            self.k + 1,
             self.two_way,
             self.normalization,
             self.isolated,
@@ -219,16 +226,36 @@ class AddMagneticLaplacianPE(Encoding):
             dense_limit=self.dense_limit,
             name=graph.name,
         )
-        return self._results(potentials, values[None], vectors[None])
+        # The order of magnitude of the largest eigenvalue, which is not computed.
+        most = graph.adjacency.sum(0).max() + graph.adjacency.sum(1).max() if graph.n else 0.0
+        bound = 2.0 if self.normalization == "sym" else 2.0 * max(float(most), 1.0)
+        return self._results(potentials, values[None], vectors[None], bound)
 
-    def _results(self, potentials: Tensor, values: Tensor, vectors: Tensor) -> tuple[Tensor, ...]:
-        """The fields from ``[b, Q]``, ``[b, Q, m]`` and ``[b, Q, n, m]``, m at most k."""
+    def _results(
+        self, potentials: Tensor, values: Tensor, vectors: Tensor, bound: Tensor | float
+    ) -> tuple[Tensor, ...]:
+        """The fields from ``[b, Q]``, ``[b, Q, m]`` and ``[b, Q, n, m]``, m more than k where a graph has so many."""
+        is_cut = _is_cut(values, bound, self.k)
+        values, vectors = values[..., : self.k], vectors[..., : self.k]
         b, _, m = values.shape
         vectors = _PHASES[self.phase](vectors).movedim(1, 2)
         if self._is_single:
             values, vectors = values.squeeze(1), vectors.squeeze(2)
         count = torch.full((b, 1), m, device=values.device)
-        return vectors, values, count, potentials
+        return vectors, values, count, potentials, is_cut.long()
+
+
+def _is_cut(values: Tensor, bound: Tensor | float, k: int) -> Tensor:
+    """``[b, Q]`` bool: whether the k-th of the eigenvalues ``[b, Q, m]`` equals the next one."""
+    b, count, m = values.shape
+    if m <= k:
+        return torch.zeros(b, count, dtype=torch.bool, device=values.device)
+    if isinstance(bound, Tensor):
+        bound = bound.flatten(0, 1)
+    # The eigenvalues 0, if there are any, differ by rounding.
+    no_zeros = torch.zeros(b * count, 1, dtype=torch.long, device=values.device)
+    starts = eigenspace_starts(values.flatten(0, 1), no_zeros, bound)
+    return ~starts[:, k].view(b, count)
 
 
 def _potentials(block: Block, potentials: tuple[float, ...], relative: bool) -> Tensor:

@@ -1,0 +1,303 @@
+"""Datasets made by a program: seeded graph by graph, kept in a folder, and resumed after an interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import threading
+from abc import abstractmethod
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
+from torch_geometric.data import Data, InMemoryDataset
+
+from graphpe.checks import require_positive_integer, require_seed
+from graphpe.data import files
+from graphpe.data.generated.statistics import PartStatistics, part_statistics
+from graphpe.data.sources import GraphSource, SplitGraphs
+from graphpe.data.storage import Packed, join, number_of_graphs, pack_graphs, unpack
+
+_PARTS = ("train", "valid", "test")
+# Settings that don't change the graphs.
+_NOT_IN_KEY = ("root", "workers")
+
+
+class StoredGraphs(InMemoryDataset):
+    """Graphs in PyG's collated storage, without files of its own.
+
+    Args:
+        packed: What `graphpe.data.storage.pack` gives.
+    """
+
+    def __init__(self, packed: Packed) -> None:
+        super().__init__()
+        columns, self.slices = packed
+        self._data = unpack(columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedGraphs(GraphSource):
+    """A dataset that a program makes, once.
+
+    The same settings give the same graphs, whatever the number of processes and however often it was interrupted: each
+    item draws from a generator of its own, seeded by (seed, part, number of the item). The graphs are kept in
+    ``<root>/<name>-<key>``, where the key stands for the settings; they are made in shards, and shards that are there
+    are not made again.
+
+    A subclass is a frozen dataclass whose fields are the settings. It needs `sizes` and `generate`.
+
+    Args:
+        root: Folder of generated datasets.
+        seed: Seed of everything random.
+        workers: Processes that generate. With more than one, a script needs ``if __name__ == "__main__":``.
+
+    Raises:
+        ValueError: If a setting is out of range, or the folder can't be written to.
+    """
+
+    root: Path = Path("data/generated")
+    seed: int = 42
+    workers: int = 1
+
+    # To be raised when the same settings give other graphs than before.
+    version: ClassVar[int] = 1
+    items_per_shard: ClassVar[int] = 500
+
+    def __post_init__(self) -> None:
+        require_seed("seed", self.seed)
+        require_positive_integer("workers", self.workers)
+
+    @abstractmethod
+    def sizes(self) -> dict[str, int]:
+        """Number of items of ``"train"``, ``"valid"`` and ``"test"``; an item may give several graphs, or none."""
+
+    @abstractmethod
+    def generate(self, part: str, numbers: range) -> list[Data]:
+        """The graphs of some items of a part, in their order.
+
+        What an item gives may depend on ``self.random(part, number)`` and the settings only, never on the other
+        ``numbers``.
+        """
+
+    def random(self, part: str, number: int, stream: int = 0) -> np.random.Generator:
+        """The random numbers of an item; ``stream`` tells several independent ones apart."""
+        return np.random.default_rng([self.seed, _PARTS.index(part), number, stream])
+
+    @property
+    def folder(self) -> Path:
+        """Where the graphs are kept."""
+        settings = json.dumps(self._settings(), sort_keys=True)
+        key = hashlib.sha256(settings.encode()).hexdigest()[:10]
+        return Path(self.root).expanduser() / f"{self._name()}-{key}"
+
+    def prepare(self) -> None:
+        """Generates the graphs if they aren't there."""
+        folder = self.folder
+        graphs, shards = folder / "graphs.pt", folder / "shards"
+        if graphs.exists() and not shards.exists():
+            return
+        _refuse_starting_process()
+        with files.exclusive(folder):
+            if not graphs.exists():
+                try:
+                    self._generate(folder)
+                except (OSError, ValueError):
+                    # Another machine on this file system, whose lock is unseen here, may have been faster and have
+                    # removed the shards.
+                    if not graphs.exists():
+                        raise
+            shutil.rmtree(shards, ignore_errors=True)
+
+    def load(self) -> SplitGraphs:
+        """The graphs, generated the first time, and which of them are in which part."""
+        self.prepare()
+        packed, counts = files.load(self.folder / "graphs.pt")
+        numbers = torch.arange(sum(counts)).split(counts)
+        return SplitGraphs(StoredGraphs(packed), dict(zip(_PARTS, numbers, strict=True)))
+
+    def statistics(self) -> dict[str, PartStatistics]:
+        """Sizes and targets of each part, as they came out."""
+        self.prepare()
+        text = (self.folder / "statistics.json").read_text()
+        return {part: PartStatistics(**values) for part, values in json.loads(text).items()}
+
+    def _name(self) -> str:
+        return re.sub(r"(?<!^)(?=[A-Z])", "-", type(self).__name__).lower()
+
+    def _settings(self) -> dict[str, Any]:
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        identity = {name: value for name, value in given.items() if name not in _NOT_IN_KEY}
+        return {"dataset": self._name(), "version": self.version, **_plain(identity)}
+
+    def _generate(self, folder: Path) -> None:
+        # First, since it shows whether the folder can be written to.
+        _save_json(self._settings(), folder / "settings.json")
+        shards = self._shards(folder / "shards")
+        self._make([shard for shard in shards if not shard.path.exists()], len(shards))
+        packed = {shard: files.load(shard.path) for shard in shards}
+        counts = dict.fromkeys(_PARTS, 0)
+        for shard, graphs in packed.items():
+            counts[shard.part] += number_of_graphs(graphs)
+        empty = [part for part, count in counts.items() if count == 0]
+        if empty:
+            raise ValueError(f"{self} gives no graph for {empty[0]!r}; ask for more")
+        joined = join({str(shard): graphs for shard, graphs in packed.items()})
+        del packed
+        statistics = part_statistics(*joined, counts)
+        _save_json(
+            {part: asdict(values) for part, values in statistics.items()},
+            folder / "statistics.json",
+        )
+        # Last, since it says that all is there.
+        files.save((joined, list(counts.values())), folder / "graphs.pt")
+        for part, values in statistics.items():
+            Console(stderr=True).print(f"{self._name()} {part}: {values}", highlight=False)
+
+    def _shards(self, folder: Path) -> list[_Shard]:
+        sizes = self.sizes()
+        if set(sizes) != set(_PARTS):
+            raise ValueError(
+                f"{type(self).__name__}.sizes gives {list(sizes)}; it must give train, valid and test"
+            )
+        shards = []
+        for part in _PARTS:  # in this order, whichever the sizes have
+            for start in range(0, sizes[part], self.items_per_shard):
+                numbers = range(start, min(start + self.items_per_shard, sizes[part]))
+                shards.append(_Shard(part, numbers, folder / f"{part}-{start:07d}.pt"))
+        return shards
+
+    def _make(self, shards: list[_Shard], total: int) -> None:
+        """Makes shards under a progress bar, in this process or in others."""
+        columns = (
+            TextColumn(f"Generating {self._name()}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=total, completed=total - len(shards))
+            workers = min(self.workers, len(shards))
+            if workers <= 1:
+                for shard in shards:
+                    _make_shard(self, shard)
+                    bar.advance(task)
+                return
+            # Started afresh, since a fork of a process with threads may hang.
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(workers, context, _start_worker, (self,)) as pool:
+                try:
+                    running = [pool.submit(_make_shard_in_worker, shard) for shard in shards]
+                    for done in as_completed(running):
+                        done.result()
+                        bar.advance(task)
+                except BrokenProcessPool as error:
+                    raise ValueError(
+                        f"a process that generates {self._name()} ended early; if memory ran out, use fewer workers "
+                        f"than {workers}; a script's own code must be under `if __name__ == \"__main__\":`, and a "
+                        "notebook's dataset class in a module; workers=1 needs none of this"
+                    ) from error
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+
+
+class _Shard(NamedTuple):
+    """Some items of a part, and the file that holds their graphs."""
+
+    part: str
+    numbers: range
+    path: Path
+
+    def __str__(self) -> str:
+        return f"items {self.numbers.start} to {self.numbers.stop - 1} of {self.part}"
+
+
+# In a process that generates: the dataset, so that it comes once and not with each shard.
+_dataset: GeneratedGraphs
+
+
+def _start_worker(dataset: GeneratedGraphs) -> None:
+    global _dataset
+    _dataset = dataset
+    # A process whose parent was killed would wait for work forever.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _make_shard_in_worker(shard: _Shard) -> None:
+    _make_shard(_dataset, shard)
+
+
+def _make_shard(dataset: GeneratedGraphs, shard: _Shard) -> None:
+    """Generates a shard, in whatever process, and writes it."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        graphs = dataset.generate(shard.part, shard.numbers)
+    finally:
+        torch.set_num_threads(threads)
+    try:
+        packed = pack_graphs(graphs)
+        _require_attributes(packed)
+    except ValueError as error:
+        raise ValueError(f"{type(dataset).__name__}, {shard}: {error}") from error
+    files.save(packed, shard.path)
+
+
+def _require_attributes(packed: Packed) -> None:
+    columns, _ = packed
+    has_all = isinstance(columns.get("y"), Tensor) and "edge_index" in columns
+    has_nodes = "x" in columns or "num_nodes" in columns
+    if columns and not (has_all and has_nodes):
+        raise ValueError(
+            f"the graphs have the attributes {sorted(columns.keys() - {'_num_nodes'})}; they need edge_index, a tensor "
+            "y, and x or num_nodes"
+        )
+
+
+def _refuse_starting_process() -> None:
+    """A RuntimeError in a process that is being started, which runs a script without a main guard again.
+
+    It would wait for the process that started it, and that one for it. Python marks it for its own such check.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "a process that should generate graphs started to run the script from its beginning; put the script's own "
+            'code under `if __name__ == "__main__":`, or use workers=1'
+        )
+
+
+def _save_json(content: Any, path: Path) -> None:
+    files.save_text(json.dumps(content, indent=1) + "\n", path)
+
+
+def _plain(value: Any) -> Any:
+    """Settings as JSON has them: paths are strings, and nested dataclasses dictionaries."""
+    if is_dataclass(value):
+        settings = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {"class": type(value).__name__, **settings}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,148 @@
+"""A perceptron on a pair field."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from nn_batches import largest_error
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from graphpe._testing.small_graphs import small_directed_graphs, small_graphs
+from graphpe.nn import PairEncoder
+from graphpe.transforms import (
+    AddDirectedRandomWalkPE,
+    AddShortestPathPE,
+    AddWalkProfilePE,
+)
+
+FIELD = "directed_random_walk_pe"
+
+
+def graphs(encoding=None) -> list[Data]:
+    encoding = encoding or AddDirectedRandomWalkPE(2, level="pair", dtype="float64")
+    every = small_graphs() | small_directed_graphs()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [encoding(graph) for graph in every.values()]
+
+
+def perceptron(network, x: Tensor) -> Tensor:
+    """Linear, LayerNorm, ReLU, ..., Linear, by hand."""
+    for number, linear in enumerate(network.lins):
+        if number:
+            norm = network.norms[number - 1]
+            x = (x - x.mean()) / (x.var(unbiased=False) + norm.eps).sqrt()
+            x = (x * norm.weight + norm.bias).clamp(min=0)
+        x = linear.weight @ x + linear.bias
+    return x
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@pytest.mark.parametrize("level", ["pair", "node"])
+def test_equals_the_formula_graph_by_graph(level: str, num_layers: int) -> None:
+    torch.manual_seed(0)
+    encoder = PairEncoder(4, 5, hidden_channels=6, num_layers=num_layers, level=level).double()
+    every = graphs()
+    got = encoder(Batch.from_data_list(every))
+    expected = []
+    for graph in every:
+        n = graph.num_nodes
+        field = graph[FIELD].view(n, n, 4)
+        if level == "pair":
+            expected += [perceptron(encoder.mlp, field[u, v]) for u in range(n) for v in range(n)]
+            continue
+        linear = encoder.message[0]
+        for v in range(n):
+            messages = [(linear.weight @ field[u, v] + linear.bias).clamp(min=0) for u in range(n)]
+            expected.append(perceptron(encoder.mlp, torch.stack(messages).sum(0)))
+    assert largest_error(got, torch.stack(expected)) < 1e-12
+
+
+def test_nodes_are_targets() -> None:
+    """On a path 0→1→2 one forward step ends at 1, at 2 and (the sink) at 2."""
+    graph = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+    graph = AddDirectedRandomWalkPE(1, level="pair")(graph)
+    encoder = PairEncoder(2, 1, hidden_channels=2, num_layers=1, level="node", norm="none")
+    with torch.no_grad():
+        encoder.message[0].weight.copy_(torch.eye(2))
+        encoder.message[0].bias.zero_()
+        encoder.mlp.lins[0].weight.copy_(torch.tensor([[1.0, 0.0]]))
+        encoder.mlp.lins[0].bias.zero_()
+    assert encoder(graph).flatten().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("level", ["pair", "node"])
+def test_categories_are_embedded(level: str) -> None:
+    """Shortest paths are integers: each has its own column of the first matrix."""
+    torch.manual_seed(0)
+    every = graphs(AddShortestPathPE(cap=3, direction="both"))
+    encoder = PairEncoder(
+        2, 4, "shortest_path_pe", "AddShortestPathPE", 6, 2, level, "none", categories=5
+    ).double()
+    first = encoder.mlp.lins[0] if level == "pair" else encoder.message[0]
+    got = encoder(Batch.from_data_list(every))
+    expected = []
+    for graph in every:
+        n = graph.num_nodes
+        rows = []
+        for forward, backward in graph.shortest_path_pe.tolist():
+            row = first.weight[:, forward] + first.weight[:, 5 + backward] + first.bias
+            rows.append(row.clamp(min=0))
+        hidden = torch.stack(rows) if rows else torch.zeros(0, 6).double()
+        if level == "node":
+            hidden = encoder.mlp.lins[0](hidden.view(n, n, 6).sum(0)).clamp(min=0)
+        expected.append(encoder.mlp.lins[-1](hidden))
+    assert largest_error(got, torch.cat(expected)) < 1e-12
+
+
+def test_categories_outside_are_refused() -> None:
+    batch = Batch.from_data_list(graphs(AddShortestPathPE(cap=3)))
+    encoder = PairEncoder(1, 4, "shortest_path_pe", "AddShortestPathPE", categories=4)
+    with pytest.raises(ValueError, match=r"'shortest_path_pe' has the category 4, .*categories=4"):
+        encoder(batch)
+    batch.shortest_path_pe.clamp_(max=3)
+    encoder(batch)
+    batch.shortest_path_pe[0] = -1
+    with pytest.raises(ValueError, match="has the category -1"):
+        encoder(batch)
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        AddDirectedRandomWalkPE(3, level="pair", restart=0.05),
+        AddWalkProfilePE(3),
+        AddShortestPathPE(weighted=True),
+    ],
+    ids=lambda encoding: type(encoding).__name__,
+)
+def test_reads_the_fields_of_encodings(encoding) -> None:
+    (field,) = encoding.fields()
+    encoder = PairEncoder(field.width, 4, field.name, type(encoding).__name__)
+    encoder.requires[0].check(field, "PairEncoder")
+    graph = encoding(small_directed_graphs()["acyclic, larger"])
+    assert encoder(graph).shape == (400, 4)
+
+
+def test_a_missing_field_names_the_transform() -> None:
+    graph = small_directed_graphs()["one edge"]
+    with pytest.raises(
+        ValueError,
+        match=r"PairEncoder needs the field 'directed_random_walk_pe'.*"
+        r"AddDirectedRandomWalkPE\(walk_length, level='pair'\)",
+    ):
+        PairEncoder(4, 4)(graph)
+    node_field = AddDirectedRandomWalkPE(2).fields()[0]
+    with pytest.raises(ValueError, match="as a pair field, but it is a node field"):
+        PairEncoder(4, 4).requires[0].check(node_field, "PairEncoder")
+
+
+def test_choices() -> None:
+    with pytest.raises(ValueError, match="level is 'edge'; it must be 'pair' or 'node'"):
+        PairEncoder(4, 4, level="edge")
+    for name in ("in_channels", "out_channels", "hidden_channels", "num_layers", "categories"):
+        with pytest.raises(ValueError, match=f"^{name} is 0; it must be an integer >= 1$"):
+            PairEncoder(**{"in_channels": 4, "out_channels": 4, name: 0})

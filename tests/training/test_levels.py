@@ -1,0 +1,121 @@
+"""Tasks of nodes and of pairs of nodes, trained, evaluated and predicted."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from lightning.pytorch import seed_everything
+from torch_geometric.data import Batch, Data
+from torch_geometric.loader import DataLoader
+from training_graphs import FEATURES, cycles, quiet_trainer
+
+from graphpe.nn import GINE
+from graphpe.tasks import Task, TaskLevel
+from graphpe.training import GraphPredictor
+from graphpe.training.losses import read_targets, task_loss
+from graphpe.training.rows import row_places
+
+NAN = math.nan
+
+
+def _labelled(level: TaskLevel, count: int, seed: int = 0) -> list[Data]:
+    """Cycles whose nodes or pairs have the (summed) category as target, but for every third row."""
+    graphs = cycles(count, seed=seed)
+    for graph in graphs:
+        x = graph.x.float()
+        target = x if level == "node" else (x + x.T).reshape(-1, 1)
+        target[::3] = NAN
+        graph.y = target
+    return graphs
+
+
+def _task(level: TaskLevel) -> Task:
+    return Task(kind="regression", metric="rmse", loss="mse", level=level, average="graphs")
+
+
+@pytest.mark.parametrize("level", ["node", "pair"])
+def test_a_task_of_that_level_is_learned(level: TaskLevel, tmp_path: Path) -> None:
+    seed_everything(0, verbose=False)
+    task = _task(level)
+    network = GINE(FEATURES, 1, hidden_channels=16, num_layers=1, norm="layer", level=level)
+    predictor = GraphPredictor(network, task, lr=0.01)
+    trainer = quiet_trainer(tmp_path, max_epochs=12)
+    valid = _labelled(level, 9, seed=1)
+    loaders = DataLoader(_labelled(level, 48), batch_size=4), DataLoader(valid, batch_size=4)
+    trainer.fit(predictor, *loaders)
+    found = trainer.callback_metrics["valid/rmse"].item()
+    assert found < 0.4
+    predictor.eval()
+    with torch.no_grad():
+        errors = [(predictor(Batch.from_data_list([graph])) - graph.y) ** 2 for graph in valid]
+    wanted = sum(float(error.nanmean()) for error in errors) / len(valid)
+    assert found == pytest.approx(math.sqrt(wanted), rel=1e-5)
+
+
+def test_evaluation_keeps_labelled_rows_and_prediction_all(tmp_path: Path) -> None:
+    task = _task("pair")
+    network = GINE(FEATURES, 1, hidden_channels=8, num_layers=1, norm="layer", level="pair")
+    predictor = GraphPredictor(network, task)
+    graphs = _labelled("pair", 3)
+    trainer = quiet_trainer(tmp_path)
+    trainer.validate(predictor, DataLoader(graphs, batch_size=2), verbose=False)
+    places = [
+        [number, *divmod(row, graph.num_nodes)]
+        for number, graph in enumerate(graphs)
+        for row in range(graph.num_nodes**2)
+    ]
+    labels = torch.cat([graph.y for graph in graphs]).flatten()
+    labelled = [place for place, label in zip(places, labels, strict=True) if not label.isnan()]
+    assert predictor.evaluation().places.tolist() == labelled
+    first, second = trainer.predict(predictor, DataLoader(graphs, batch_size=2))
+    assert set(first) == {"graph", "source", "target", "prediction"}
+    predicted = [
+        list(row)
+        for part in (first, second)
+        for row in zip(
+            *(part[name].tolist() for name in ("graph", "source", "target")), strict=True
+        )
+    ]
+    assert predicted == places
+
+
+def test_the_loss_of_graphs_counts_them_alike() -> None:
+    """A graph with squared errors 1 and 9, one with 4, one without labels: (5 + 4) / 2."""
+    task = _task("node")
+    graphs = [
+        Data(y=torch.tensor([[1.0], [3.0]]), num_nodes=2),
+        Data(y=torch.tensor([[2.0], [NAN], [NAN]]), num_nodes=3),
+        Data(y=torch.tensor([[NAN]]), num_nodes=1),
+    ]
+    batch = Batch.from_data_list(graphs)
+    target = read_targets(task, batch)
+    output = torch.zeros(6, 1, requires_grad=True)
+    loss = task_loss(task, output, target, row_places(task, batch)[:, 0])
+    assert float(loss.detach()) == pytest.approx(4.5)
+    loss.backward()
+    assert output.grad.flatten().tolist() == [-0.5, -1.5, -2.0, 0, 0, 0]
+    nothing = task_loss(task, output, torch.full_like(target, NAN), row_places(task, batch)[:, 0])
+    assert float(nothing.detach()) == 0
+
+
+@pytest.mark.parametrize(("level", "rows"), [("node", "n"), ("pair", r"n \* n")])
+def test_targets_of_another_level_are_refused(level: TaskLevel, rows: str) -> None:
+    batch = Batch.from_data_list(cycles(3))
+    with pytest.raises(ValueError, match=rf"must be a tensor \[{rows}, 1\]"):
+        read_targets(_task(level), batch)
+
+
+def test_a_network_of_another_level_is_refused() -> None:
+    with pytest.raises(ValueError, match="its level to 'node'"):
+        task_loss(_task("node"), torch.zeros(3, 1), torch.zeros(5, 1))
+
+
+@pytest.mark.parametrize(
+    "setting", [{"level": "edge"}, {"average": "nodes"}, {"more_metrics": ["ap"]}]
+)
+def test_bad_tasks_are_refused(setting: dict) -> None:
+    with pytest.raises(ValueError, match=r"task\."):
+        Task(**{"kind": "regression", "metric": "mae", **setting})
