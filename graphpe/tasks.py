@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
 from typing import Literal, get_args
+
+from graphpe.checks import require_choice, require_positive_integer
 
 TaskKind = Literal["regression", "binary", "multiclass", "subtokens"]
 TaskLevel = Literal["graph", "node", "pair"]
@@ -49,6 +53,9 @@ class Task:
         unknown_penalty: For ``"subtokens"``: subtracted from the probability of an unknown word before the most likely
             word is taken.
         end_penalty: The same for the end of the name.
+
+    Raises:
+        ValueError: If a setting is of another kind or out of range, or two of them contradict each other.
     """
 
     kind: TaskKind
@@ -63,31 +70,43 @@ class Task:
     end_penalty: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.kind not in _METRICS_OF_KIND:
+        require_choice("task.kind", self.kind, sorted(_METRICS_OF_KIND))
+        if not isinstance(self.more_metrics, list | tuple):
             raise ValueError(
-                f"task.kind is {self.kind!r}; it must be one of {sorted(_METRICS_OF_KIND)}"
+                f"task.more_metrics is {self.more_metrics!r}; it must be a list of metrics, such as "
+                f"[{_METRICS_OF_KIND[self.kind][0]}]"
             )
         object.__setattr__(self, "more_metrics", tuple(self.more_metrics))
-        for metric in self.metrics:
-            if metric not in _METRICS_OF_KIND[self.kind]:
-                raise ValueError(
-                    f"task.metric {metric!r} does not fit task.kind {self.kind!r}; "
-                    f"choose one of {list(_METRICS_OF_KIND[self.kind])}"
-                )
-        for name, value, choices in (
-            ("level", self.level, get_args(TaskLevel)),
-            ("average", self.average, ("rows", "graphs")),
-        ):
-            if value not in choices:
-                raise ValueError(f"task.{name} is {value!r}; it must be one of {list(choices)}")
-        if self.num_targets < 1:
-            raise ValueError(f"task.num_targets is {self.num_targets}; it must be at least 1")
+        self._check_metric("metric", self.metric)
+        for metric in self.more_metrics:
+            self._check_metric("more_metrics", metric)
+        require_choice("task.loss", self.loss, ("l1", "mse"))
+        require_choice("task.level", self.level, get_args(TaskLevel))
+        require_choice("task.average", self.average, ("rows", "graphs"))
+        require_positive_integer("task.num_targets", self.num_targets)
+        require_positive_integer("task.num_classes", self.num_classes)
+        _require_finite("task.unknown_penalty", self.unknown_penalty)
+        _require_finite("task.end_penalty", self.end_penalty)
         if self.kind == "multiclass" and self.num_targets != 1:
-            raise ValueError("a multiclass task has num_targets = 1; set num_classes instead")
+            raise ValueError(
+                f"a multiclass task has num_targets = 1, but task.num_targets is {self.num_targets}; "
+                "set num_classes instead"
+            )
+        if self.kind == "multiclass" and self.num_classes < 2:
+            raise ValueError(
+                f"task.num_classes is {self.num_classes}; a multiclass task needs an integer >= 2"
+            )
         if self.kind == "subtokens" and (self.level != "graph" or self.num_classes < 3):
             raise ValueError(
                 f"a subtokens task has level 'graph' and at least 3 classes (a word, unknown, end), but level is "
                 f"{self.level!r} and num_classes {self.num_classes}"
+            )
+
+    def _check_metric(self, name: str, metric: object) -> None:
+        if metric not in _METRICS_OF_KIND[self.kind]:
+            raise ValueError(
+                f"task.{name} {metric!r} does not fit task.kind {self.kind!r}; "
+                f"choose one of {list(_METRICS_OF_KIND[self.kind])}"
             )
 
     @property
@@ -106,6 +125,12 @@ class Task:
     def mode(self) -> Literal["min", "max"]:
         """Whether the metric is to be minimised or maximised."""
         return METRIC_MODES[self.metric]
+
+
+def _require_finite(name: str, value: object) -> None:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (is_number and math.isfinite(value)):
+        raise ValueError(f"{name} is {value!r}; it must be a finite number")
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,10 @@ def with_tables(page: str) -> str:
     """The page with the table of each record between its markers."""
 
     def table(match: re.Match[str]) -> str:
-        record = json.loads((ROOT / "experiments" / "results" / f"{match[1]}.json").read_text())
+        path = ROOT / "experiments" / "results" / f"{match[1]}.json"
+        if not path.exists():  # not run yet
+            return match[0]
+        record = json.loads(path.read_text())
         return f"<!-- table: {match[1]} -->\n{markdown(record)}\n<!-- end -->"
 
     return re.sub(r"<!-- table: ([\w-]+) -->\n.*?<!-- end -->", table, page, flags=re.DOTALL)

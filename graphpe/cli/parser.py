@@ -44,8 +44,19 @@ def _remedy(message: str) -> str:
     return ""
 
 
+# The files of a run in their order: each may leave out the class that one before it has named.
+_ORDER = "give the dataset's card first, then the experiment, then the encoding"
+
+
 def essence(message: str) -> str:
     """What a user needs of a message of jsonargparse."""
+    classless = re.search(
+        r'"?(?:\w+\.)?(data\.dataset|model\.network)"?:.*Got value: {\'init_args\'',
+        message,
+        re.DOTALL,
+    )
+    if classless:
+        return f"{classless[1]} has init_args, but no file or option before says its class_path; {_ORDER}"
     # A value fits none of several types: the reason for each type but None.
     reasons = re.search(r"Errors:\n(.*?)\n\s*Given value type", message, re.DOTALL)
     if reasons:

@@ -136,9 +136,13 @@ def broken_processed_file(path: Path) -> Iterator[None]:
     """Turns what ``torch.load`` raises on a broken file into one line that names the file and the remedy."""
     try:
         yield
-    except (OSError, EOFError, RuntimeError, KeyError, pickle.UnpicklingError) as error:
+    except (OSError, EOFError, RuntimeError, LookupError, pickle.UnpicklingError) as error:
+        # Without the advice that torch goes on with, such as to load a broken file unsafely.
+        reason = one_line(error).split(". ")[0]
+        if "weights" in reason.lower():
+            reason = "it holds something else"
         raise ValueError(
-            f"processed file {path} is broken or truncated ({one_line(error)}); delete it, and it is made again"
+            f"processed file {path} is broken or truncated ({reason}); delete it, and it is made again"
         ) from error
 
 

@@ -13,12 +13,10 @@ from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
 from graphpe.data.ogb import OGBGraphs
-from graphpe.data.subtokens import SubtokenVocabulary
+from graphpe.data.subtokens import MOST_WORDS, SubtokenVocabulary
 from graphpe.data.zinc import ZINC
 from graphpe.fields import Field
 
-# More words than training names have, so that a task alone says how many of them are classes.
-_MOST_WORDS = 1_000_000
 # OGB's example counts deeper nodes of a syntax tree as of this depth.
 _LARGEST_DEPTH = 20
 
@@ -153,5 +151,5 @@ def _number_words(graphs: OGBGraphs, train: Tensor) -> None:
     data = graphs._data
     names = data.y
     training_names = (names[number] for number in train.tolist())
-    data.y = SubtokenVocabulary.of(training_names, _MOST_WORDS).encode(names)
+    data.y = SubtokenVocabulary.of(training_names, MOST_WORDS).encode(names)
     data.node_depth.clamp_(max=_LARGEST_DEPTH)

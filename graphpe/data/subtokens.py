@@ -12,6 +12,9 @@ from torch import Tensor
 
 from graphpe.checks import require_positive_integer
 
+# More words than training names have, so that a task alone says how many of them are classes.
+MOST_WORDS = 1_000_000
+
 
 @dataclass(frozen=True)
 class SubtokenVocabulary:
@@ -24,15 +27,19 @@ class SubtokenVocabulary:
         size: Largest number of words. The numbers of all other words start here, also if there are fewer words.
 
     Raises:
-        ValueError: If there are more words than ``size``.
+        ValueError: If ``size`` is not positive, there are more words than that, or a word is there twice.
     """
 
     words: tuple[str, ...]
     size: int
 
     def __post_init__(self) -> None:
+        require_positive_integer("size", self.size)
         if len(self.words) > self.size:
             raise ValueError(f"there are {len(self.words)} words, but size is {self.size}")
+        word, count = max(Counter(self.words).items(), key=lambda item: item[1], default=("", 0))
+        if count > 1:
+            raise ValueError(f"words has {word!r} {count} times; give each word once")
 
     @classmethod
     def of(cls, names: Iterable[Sequence[str]], size: int) -> SubtokenVocabulary:

@@ -51,16 +51,35 @@ class EvaluationCollector:
         self._rows: list[Tensor] = []
 
     def add(self, places: Tensor, output: Tensor, target: Tensor, num_graphs: int) -> None:
-        """Adds one batch: ``[R, 1 + p]`` places, ``[R, channels]`` outputs, ``[R, num_targets]`` targets."""
+        """Adds one batch: ``[R, 1 + p]`` places, ``[R, channels]`` outputs, ``[R, num_targets]`` targets.
+
+        Raises:
+            ValueError: If the targets have another number of columns than those of earlier batches.
+        """
         columns = (places, output.detach(), target)
-        self._rows.append(torch.cat([column.cpu().double() for column in columns], dim=1))
+        rows = torch.cat([column.cpu().double() for column in columns], dim=1)
+        self._require_one_width([*self._rows[:1], rows])
+        self._rows.append(rows)
         self.num_graphs += num_graphs
+
+    def _require_one_width(self, parts: list[Tensor]) -> None:
+        """Names may have another number of words in each batch, if they are not padded alike."""
+        before = self._num_places + self._num_outputs
+        widths = sorted({part.size(1) - before for part in parts})
+        if len(widths) > 1:
+            raise ValueError(
+                f"`y` has {widths[0]} columns in one batch and {widths[-1]} in another; pad all names to one length "
+                "with -1"
+            )
 
     def gather(self, device: torch.device) -> Evaluation:
         """All rows of all processes, in the order of their places; every process must call it.
 
         Args:
             device: Device on which processes exchange tensors.
+
+        Raises:
+            ValueError: If the targets of two processes differ in their number of columns.
         """
         first, second = self._num_places, self._num_places + self._num_outputs
         if self._rows:
@@ -71,7 +90,9 @@ class EvaluationCollector:
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             parts = gather_all_tensors(rows)
             # A process without any batch doesn't know how many words the longest name has.
-            rows = torch.cat([part for part in parts if len(part)] or parts[:1])
+            parts = [part for part in parts if len(part)] or parts[:1]
+            self._require_one_width(parts)
+            rows = torch.cat(parts)
         rows = rows.cpu()
         places = rows[:, :first].long()
         order = _first_of_each(places)

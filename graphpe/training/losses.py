@@ -5,28 +5,30 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch_geometric.data import Batch
+from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
 from graphpe.tasks import Task
-from graphpe.training.subtokens import say_words, word_classes
+from graphpe.training.rows import number_of_graphs, number_of_rows
+from graphpe.training.subtokens import require_padding_last, say_words, word_classes
 
 _MISSING_CLASS = -100  # the class that `cross_entropy` leaves out by default
 
 
-def read_targets(task: Task, batch: Batch) -> Tensor:
+def read_targets(task: Task, batch: Data) -> Tensor:
     """The targets of a batch, one row per graph, node or pair of nodes.
 
     Args:
         task: What is predicted.
-        batch: Graphs with targets in ``y``: ``num_targets`` numbers per row in any shape; for ``"subtokens"`` the word
-            numbers of a name, -1 after its end.
+        batch: Graphs with targets in ``y``: for each node or pair a row of ``num_targets`` numbers, or one number if
+            that is one; for each graph ``num_targets`` numbers in any shape; for ``"subtokens"`` the word numbers of
+            a name, -1 after its end.
 
     Returns:
         Float targets ``[R, num_targets]`` with NaN where a label is missing; class and word numbers are floats as well.
 
     Raises:
-        ValueError: If ``y`` is missing, has another size, or holds values that the task can't have.
+        ValueError: If ``y`` is missing, complex or of another shape, or holds values that the task can't have.
     """
     target = batch.y if "y" in batch else None
     if not isinstance(target, Tensor):
@@ -34,14 +36,15 @@ def read_targets(task: Task, batch: Batch) -> Tensor:
             f"the graphs carry no tensor `y`, but the task needs {task.num_targets} target(s) per {task.level}; "
             f"set `data.y` to a float tensor [{_ROWS[task.level]}, num_targets]"
         )
-    rows = number_of_rows(task, batch)
-    if task.kind == "subtokens":
-        fits = target.dim() == 2 and len(target) == rows
-    else:
-        fits = target.numel() == rows * task.num_targets
-    if not fits:
+    if target.is_complex():
         raise ValueError(
-            f"`y` has shape {list(target.shape)} for {batch.num_graphs} graphs with {rows} {task.level}s, but "
+            f"`y` has dtype {target.dtype}, but targets are real numbers; use the real and the imaginary part as two "
+            "targets: `data.y = torch.view_as_real(data.y).flatten(1)`"
+        )
+    rows = number_of_rows(task, batch)
+    if not _fits(task, target, rows):
+        raise ValueError(
+            f"`y` has shape {list(target.shape)} for {number_of_graphs(batch)} graphs with {rows} {task.level}s, but "
             f"task.num_targets is {task.num_targets}; `y` of one graph must be a tensor "
             f"[{_ROWS[task.level]}, {'words' if task.kind == 'subtokens' else task.num_targets}]"
         )
@@ -58,11 +61,15 @@ def read_targets(task: Task, batch: Batch) -> Tensor:
 _ROWS = {"graph": "1", "node": "n", "pair": "n * n"}
 
 
-def number_of_rows(task: Task, batch: Batch) -> int:
-    """How many rows the graphs of a batch have."""
+def _fits(task: Task, target: Tensor, rows: int) -> bool:
+    """Whether targets have the shape of the task."""
+    if task.kind == "subtokens":
+        return target.dim() == 2 and len(target) == rows
     if task.level == "graph":
-        return batch.num_graphs
-    return int(batch.num_nodes if task.level == "node" else batch.ptr.diff().square().sum())
+        return target.numel() == rows * task.num_targets
+    # Equal numbers are not enough: matrices [n, n] of graphs of one size are no rows of pairs.
+    is_flat = task.num_targets == 1 and target.shape == (rows,)
+    return is_flat or target.shape == (rows, task.num_targets)
 
 
 def _check_range(task: Task, target: Tensor) -> None:
@@ -85,6 +92,27 @@ def _check_range(task: Task, target: Tensor) -> None:
         raise ValueError(
             f"`y` contains {target[wrong][0].item():g}, but targets of a {task.kind} task are {wanted}"
         )
+    if task.kind == "subtokens":
+        require_padding_last(target)
+
+
+def check_output(task: Task, output: Tensor, rows: int) -> None:
+    """Refuses outputs of another shape than the task's.
+
+    Args:
+        task: What is predicted.
+        output: What the network returned.
+        rows: How many graphs, nodes or pairs there are.
+
+    Raises:
+        ValueError: If the outputs are not ``[rows, task.out_channels]``.
+    """
+    if output.shape != (rows, task.out_channels):
+        raise ValueError(
+            f"the network returned shape {list(output.shape)} for {rows} {task.level}s, but the task needs "
+            f"[{rows}, {task.out_channels}]; set the network's out_channels to {task.out_channels} and its "
+            f"level to {task.level!r}"
+        )
 
 
 def task_loss(task: Task, output: Tensor, target: Tensor, graph: Tensor | None = None) -> Tensor:
@@ -104,12 +132,7 @@ def task_loss(task: Task, output: Tensor, target: Tensor, graph: Tensor | None =
     Raises:
         ValueError: If the network has another number of outputs than the task.
     """
-    if output.shape != (target.shape[0], task.out_channels):
-        raise ValueError(
-            f"the network returned shape {list(output.shape)} for {target.shape[0]} {task.level}s, but the task needs "
-            f"[{target.shape[0]}, {task.out_channels}]; set the network's out_channels to {task.out_channels} and its "
-            f"level to {task.level!r}"
-        )
+    check_output(task, output, len(target))
     output = output.float()  # losses of a half-precision network are still summed in float32
     present = ~torch.isnan(target)
     losses = _losses(task, output, target, present)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,8 @@ _NEED_BOTH_CLASSES = ("rocauc", "ap", "balanced_accuracy")
 def scores(task: Task, evaluation: Evaluation, evaluator: str | None = None) -> dict[Metric, float]:
     """The task's metrics on a whole split, averaged over the targets; missing labels (NaN) are left out.
 
-    ROC-AUC, average precision and balanced accuracy skip a target without both classes, as OGB does.
+    ROC-AUC, average precision and balanced accuracy skip a target without both classes, as OGB does. Where no target
+    can be scored, one of ``task.more_metrics`` is NaN; `why_unscorable` says why.
 
     Args:
         task: What is predicted, and the metrics.
@@ -39,7 +41,7 @@ def scores(task: Task, evaluation: Evaluation, evaluator: str | None = None) -> 
             metric if it is the dataset's official one.
 
     Raises:
-        ValueError: If an output is not finite, or no target can be scored.
+        ValueError: If an output is not finite, or no target can be scored by ``task.metric``.
     """
     # float64 on the host: sums over a split don't depend on the network's precision or device.
     output, target = evaluation.output.cpu().double(), evaluation.target.cpu().double()
@@ -48,7 +50,12 @@ def scores(task: Task, evaluation: Evaluation, evaluator: str | None = None) -> 
         return {"f1": _f1_of_names(output, target)}
     found = {}
     for metric in task.metrics:
-        _check_scorable(metric, target)
+        reason = why_unscorable(metric, target)
+        if reason is not None and metric == task.metric:
+            raise ValueError(reason)
+        if reason is not None:
+            found[metric] = math.nan
+            continue
         official = (
             None if evaluator is None else _official_score(evaluator, task, metric, output, target)
         )
@@ -70,8 +77,8 @@ def _check_finite(task: Task, evaluation: Evaluation) -> None:
         )
 
 
-def _check_scorable(metric: Metric, target: Tensor) -> None:
-    """Raises a ValueError if no target can be scored."""
+def why_unscorable(metric: Metric, target: Tensor) -> str | None:
+    """What is missing, and what to do, if no target can be scored; else None."""
     if metric in _NEED_BOTH_CLASSES:
         scorable = ((target == 0).any(dim=0) & (target == 1).any(dim=0)).any()
         wanted = "at least one target with both classes"
@@ -81,11 +88,13 @@ def _check_scorable(metric: Metric, target: Tensor) -> None:
     else:
         scorable = (~torch.isnan(target)).any()
         wanted = "at least one label"
-    if not scorable:
-        raise ValueError(
-            f"metric {metric!r} needs {wanted}, but the {len(target)} evaluated rows of `y` have none; "
-            "use a larger split or raise trainer.limit_val_batches / trainer.limit_test_batches"
-        )
+    if scorable:
+        return None
+    return (
+        f"metric {metric!r} needs {wanted}, but the {len(target)} evaluated rows of `y` have none; choose another "
+        "metric or a split that has them, of which trainer.limit_val_batches and trainer.limit_test_batches, where "
+        "set, leave out a part"
+    )
 
 
 def _varies(target: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, get_args
 
 import torch
@@ -9,24 +10,24 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 from torch.optim import Adam, AdamW, Optimizer
-from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.utils.data import DataLoader
-from torch_geometric.data import Batch
+from torch_geometric.data import Data
 
 from graphpe.nn import GraphNetwork
 from graphpe.tasks import Task
 from graphpe.training.collector import Evaluation, EvaluationCollector
 from graphpe.training.losses import (
-    number_of_rows,
+    check_output,
     read_targets,
     task_loss,
     task_prediction,
     what_counts,
 )
-from graphpe.training.metrics import scores
+from graphpe.training.metrics import scores, why_unscorable
 from graphpe.training.numbering import graph_order
-from graphpe.training.rows import PLACES, row_places
-from graphpe.training.schedules import Schedule, step_schedule
+from graphpe.training.rows import PLACES, number_of_graphs, number_of_rows, row_places
+from graphpe.training.schedules import Schedule, set_rates, step_schedule
 
 _OPTIMIZERS = {"adam": Adam, "adamw": AdamW}
 
@@ -35,8 +36,9 @@ class GraphPredictor(LightningModule):
     """A network with a task: loss, metric, optimiser and schedule.
 
     Logs ``train/loss``, ``lr``, and ``valid/<metric>`` and ``test/<metric>`` over whole splits, for all metrics of the
-    task; for yes/no targets also the ``positive_rate``. Weight decay
-    leaves out biases. It works with any loader of PyG batches that carry ``y``, with or without graphpe's data module.
+    task (NaN with a warning where a further one can't be scored); for yes/no targets also the ``positive_rate``. Weight
+    decay leaves out biases. It works with any loader of PyG batches that carry ``y``, with or without graphpe's data
+    module.
 
     A checkpoint that the command line made loads with ``GraphPredictor.load_from_checkpoint(path)``. One that a script
     made doesn't say how its network was built, so build it again:
@@ -89,25 +91,34 @@ class GraphPredictor(LightningModule):
         self.evaluator = evaluator
         self._evaluated = EvaluationCollector(task)
         self._order: Tensor | None = None  # graph numbers in the order of evaluation
+        self._unscorable: set[str] = set()  # metrics that a warning was given of
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: Data) -> Tensor:
         return self.network(batch)
 
     def setup(self, stage: str) -> None:
-        """Checks that the data carry every field that the network reads, and that it reads some of them."""
+        """Checks that the data carry every field that the network reads, and that it reads some of the encodings."""
         fields = getattr(self.trainer.datamodule, "fields", None)
         if fields is None:
             return
         self.network.check_fields(fields)
-        if fields and not len(self.network.positional_encoders):
+        # Fields that come with a dataset are no reason for a warning: nobody asked for them.
+        encodings = getattr(self.trainer.datamodule, "encodings", ())
+        written = sorted(field.name for encoding in encodings for field in encoding.fields())
+        if written and not len(self.network.positional_encoders):
             rank_zero_warn(
-                f"the graphs carry the fields {sorted(fields)}, but the network reads none of them; "
+                f"the graphs carry the fields {written}, but the network reads none of them; "
                 "add a positional encoder to the network or remove the encodings"
             )
 
     # --- training --------------------------------------------------------------------------------------------
 
-    def training_step(self, batch: Batch, batch_number: int) -> Tensor:
+    def on_train_start(self) -> None:
+        scheduler = self.lr_schedulers()
+        if isinstance(scheduler, LambdaLR):
+            set_rates(scheduler)
+
+    def training_step(self, batch: Data, batch_number: int) -> Tensor:
         graph = row_places(self.task, batch)[:, 0] if self.task.average == "graphs" else None
         loss = task_loss(self.task, self(batch), read_targets(self.task, batch), graph)
         self.log(
@@ -115,7 +126,7 @@ class GraphPredictor(LightningModule):
             loss,
             on_step=False,
             on_epoch=True,
-            batch_size=batch.num_graphs,
+            batch_size=number_of_graphs(batch),
             sync_dist=True,
         )
         return loss
@@ -179,16 +190,16 @@ class GraphPredictor(LightningModule):
     def on_predict_epoch_start(self) -> None:
         self._start_evaluation(self.trainer.predict_dataloaders)
 
-    def validation_step(self, batch: Batch, batch_number: int) -> None:
+    def validation_step(self, batch: Data, batch_number: int) -> None:
         self._evaluate(batch, read_targets(self.task, batch))
 
-    def test_step(self, batch: Batch, batch_number: int) -> None:
+    def test_step(self, batch: Data, batch_number: int) -> None:
         self._evaluate(batch, read_targets(self.task, batch))
 
-    def predict_step(self, batch: Batch, batch_number: int) -> dict[str, Tensor]:
+    def predict_step(self, batch: Data, batch_number: int) -> dict[str, Tensor]:
         """Predictions of a batch: ``"graph"`` numbers ``[R]`` and ``"prediction"`` ``[R, channels]``.
 
-        For a task of nodes there is ``"node"`` ``[R]``, for one of pairs ``"source"`` and ``"target"``.
+        For a task of nodes there is ``"node"`` ``[R]``, for one of pairs ``"source_node"`` and ``"target_node"``.
         """
         rows = number_of_rows(self.task, batch)
         unknown = torch.full((rows, self.task.num_targets), torch.nan)
@@ -214,11 +225,13 @@ class GraphPredictor(LightningModule):
         self._evaluated = EvaluationCollector(self.task)
         self._order = graph_order(loader) if isinstance(loader, DataLoader) else None
 
-    def _evaluate(self, batch: Batch, target: Tensor) -> tuple[Tensor, Tensor]:
+    def _evaluate(self, batch: Data, target: Tensor) -> tuple[Tensor, Tensor]:
         """Runs the network and keeps what counts of its outputs; returns the places of its rows and that."""
-        output = what_counts(self.task, self(batch)).cpu()
-        start = self._evaluated.num_graphs
-        graphs = torch.arange(start, start + batch.num_graphs)
+        output = self(batch)
+        check_output(self.task, output, len(target))
+        output = what_counts(self.task, output).cpu()
+        start, num_graphs = self._evaluated.num_graphs, number_of_graphs(batch)
+        graphs = torch.arange(start, start + num_graphs)
         if self._order is not None:
             numbers = self._order[graphs]
         else:  # numbers that no other process gives
@@ -229,13 +242,17 @@ class GraphPredictor(LightningModule):
         kept = slice(None)
         if self.task.level != "graph" and not self.trainer.predicting:
             kept = ~target.isnan().all(dim=1)
-        self._evaluated.add(places[kept], output[kept], target[kept], batch.num_graphs)
+        self._evaluated.add(places[kept], output[kept], target[kept], num_graphs)
         return places, output
 
     def _log_scores(self, split: str) -> None:
         evaluation = self.evaluation()
         for metric, value in scores(self.task, evaluation, self.evaluator).items():
-            self.log(f"{split}/{metric}", value, sync_dist=True)
+            name = f"{split}/{metric}"
+            self.log(name, value, sync_dist=True)
+            if math.isnan(value) and name not in self._unscorable:
+                self._unscorable.add(name)  # said once, not in every epoch
+                rank_zero_warn(f"{name} is left out: {why_unscorable(metric, evaluation.target)}")
         if self.task.kind == "binary":  # without it an accuracy says little
             rate = float(evaluation.target.nanmean())
             self.log(f"{split}/positive_rate", rate, sync_dist=True)

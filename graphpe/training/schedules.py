@@ -63,3 +63,20 @@ def step_schedule(
             schedule, step, warmup_steps=warmup_steps, total_steps=total_steps
         ),
     )
+
+
+def set_rates(scheduler: LambdaLR) -> None:
+    """Sets the learning rates of the next step by the schedule.
+
+    A checkpoint brings the rates of the schedule under which it was made. If training resumes with more epochs, the
+    schedule is a longer one, and the rate at the end of the old one, zero, would be that of the first step.
+
+    Args:
+        scheduler: Schedule of `step_schedule`.
+    """
+    rates = [
+        rate * factor(scheduler.last_epoch)
+        for rate, factor in zip(scheduler.base_lrs, scheduler.lr_lambdas, strict=True)
+    ]
+    for group, rate in zip(scheduler.optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate

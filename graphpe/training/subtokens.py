@@ -23,6 +23,17 @@ def word_classes(task: Task, words: Tensor) -> Tensor:
     return torch.where(words == NO_WORD, end, words.clamp(max=unknown))
 
 
+def require_padding_last(words: Tensor) -> None:
+    """Raises a ValueError if a name goes on after -1."""
+    goes_on = ((words[:, :-1] == NO_WORD) & (words[:, 1:] != NO_WORD)).any(dim=1)
+    if goes_on.any():
+        row = int(goes_on.nonzero()[0])
+        raise ValueError(
+            f"`y` of graph {row} of the batch is {words[row].long().tolist()}, with a word after -1, which ends a "
+            "name; put all words before the first -1"
+        )
+
+
 def say_words(task: Task, output: Tensor) -> Tensor:
     """The words that a network says: the most likely class at each position, up to the first end.
 

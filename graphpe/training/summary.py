@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -33,7 +35,8 @@ class RunSummary:
         last_checkpoint: The checkpoint to resume from.
         predictions: The predictions on the test part.
         baselines: What others reached.
-        more: Further metrics of the task on the test part, and the rate of positives where targets are yes or no.
+        more: Further metrics of the task on the test part, NaN where they could not be scored, and the rate of
+            positives where targets are yes or no.
     """
 
     name: str
@@ -55,7 +58,7 @@ class RunSummary:
     def save(self, path: Path) -> None:
         """Writes the summary as JSON; the file appears once it is complete."""
         unfinished = path.with_name(path.name + ".tmp")
-        unfinished.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        unfinished.write_text(json.dumps(_json(asdict(self)), indent=2, allow_nan=False) + "\n")
         os.replace(unfinished, path)
 
     def show(self, console: Console) -> None:
@@ -85,8 +88,17 @@ class RunSummary:
             console.print(f"{name:<24}  {fact}", soft_wrap=True, highlight=False)
 
 
+def _json(value: Any) -> Any:
+    """The value with None for numbers that are not finite, which JSON lacks."""
+    if isinstance(value, dict):
+        return {key: _json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    return "-" if value is None or math.isnan(value) else f"{value:.4f}"
 
 
 def _published(baseline: Baseline) -> str:

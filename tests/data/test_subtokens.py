@@ -69,6 +69,10 @@ def test_words_of_numbers():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="size is 0; it must be an integer >= 1"):
         SubtokenVocabulary.of(NAMES, 0)
+    with pytest.raises(ValueError, match="size is -1; it must be an integer >= 1"):
+        SubtokenVocabulary((), -1)
+    with pytest.raises(ValueError, match="words has 'b' 2 times; give each word once"):
+        SubtokenVocabulary(("a", "b", "b"), 5)
     with pytest.raises(ValueError, match="there are 2 words, but size is 1"):
         SubtokenVocabulary(("a", "b"), 1)
     with pytest.raises(TypeError, match="name 1 is the string 'get item'; give lists of words"):

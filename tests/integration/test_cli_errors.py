@@ -38,9 +38,9 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
     [
         # An unknown key, at every depth.
         ("modle", None, "no key 'modle'; did you mean 'model'? valid: card, ckpt_path, data"),
-        ("model.lrr", 1, "no key 'model.lrr'; did you mean 'lr'? valid: lr, min_lr, network"),
+        ("model.lrr", 1, "no key 'model.lrr'; did you mean 'lr'? valid: betas, lr, min_lr, network"),
         ("data.batchsize", 8, "did you mean 'batch_size'? valid: batch_size, dataset, encodings"),
-        ("task.metrik", "mae", "no key 'task.metrik'; did you mean 'metric'? valid: kind, loss"),
+        ("task.metrik", "mae", "no key 'task.metrik'; did you mean 'metric'? valid: average, end_penalty, kind"),
         ("features.node_cat", [3], "did you mean 'node_categories'?"),
         ("card.titel", "x", "no key 'card.titel'; did you mean 'title'?"),
         ("experiment.nam", "x", "no key 'experiment.nam'; did you mean 'name'? valid: baselines"),
@@ -209,3 +209,24 @@ def test_a_folder_that_cant_be_made(
     experiment["experiment"]["folder"] = str(tmp_path / folder)
     assert main(["fit", "--config", write_config(experiment)]) == 2
     assert "can't make a folder for the run in experiment.folder" in _error(capsys)
+
+
+@pytest.mark.parametrize(
+    ("files", "key"),
+    [
+        (["experiments/directed/distance/experiment.yaml"], "data.dataset"),
+        (
+            ["datasets/directed-distance-dag.yaml", "experiments/directed/distance/multi_q.yaml"],
+            "model.network",
+        ),
+    ],
+    ids=["no card", "no experiment"],
+)
+def test_files_in_the_wrong_order(
+    files: list[str], key: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fit", *(f"--config={repository / file}" for file in files)]) == 2
+    assert _error(capsys) == (
+        f"{key} has init_args, but no file or option before says its class_path; give the dataset's card first, then "
+        "the experiment, then the encoding"
+    )

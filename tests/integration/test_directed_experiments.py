@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from code2_folder import write_code2
 
 from graphpe.cli import main
 
@@ -53,6 +54,31 @@ def test_every_configuration_trains(name: str, file: Path, tmp_path: Path) -> No
     options += ["--data.batch_size=4", "--trainer.fast_dev_run=true", "--trainer.accelerator=cpu"]
     configurations = [f"--config={path}" for path in (*files, file)]
     assert main(["fit", *configurations, *options, f"--experiment.folder={tmp_path}"]) == 0
+
+
+@pytest.mark.parametrize("files", [("experiment", "single_q"), ("published",)], ids=lambda f: f[-1])
+def test_the_configuration_of_functions_trains_on_ogbg_code2(
+    files: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a made-up copy, through to OGB's F1 of the test part."""
+    write_code2(tmp_path)
+    paths = [REPOSITORY / "datasets" / "ogbg-code2.yaml"]
+    paths += [DIRECTED / "functions" / f"{file}.yaml" for file in files]
+    options = [
+        *(f"--config={path}" for path in paths),
+        f"--data.dataset.init_args.root={tmp_path}",
+        f"--experiment.folder={tmp_path / 'runs'}",
+        "--trainer.max_epochs=1",
+        "--trainer.accelerator=cpu",
+        "--trainer.enable_progress_bar=false",
+    ]
+    assert main(["fit", *options]) == 0
+    assert "test f1" in capsys.readouterr().out
+    (predictions,) = (tmp_path / "runs").rglob("predictions.csv")
+    header, *rows = predictions.read_text().splitlines()
+    assert header.startswith("graph,target_0,")
+    assert header.endswith(",prediction_4")
+    assert len(rows) == 2
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -7,10 +7,12 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Callback
 from rich.console import Console
 from torch_geometric.loader import DataLoader
@@ -217,10 +219,10 @@ def test_the_summary_shows_the_result_beside_the_baselines_and_where_things_are(
         "0.3 s",
         "1 min 23 s",
         SUMMARY.checkpoint,
-        f"resume              {SUMMARY.last_checkpoint}",
         SUMMARY.predictions,
     ):
         assert wanted in text
+    assert re.search(rf"^resume +{re.escape(SUMMARY.last_checkpoint)}$", text, re.MULTILINE)
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -232,13 +234,63 @@ def test_the_summary_is_kept_as_json(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["summary.json"]
 
 
+def test_a_metric_without_a_number_is_null_in_json_and_a_dash_in_the_table(tmp_path: Path) -> None:
+    summary = replace(SUMMARY, more={"r2": math.nan, "mae": 0.5})
+    summary.save(tmp_path / "summary.json")
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    kept = json.loads((tmp_path / "summary.json").read_text(), parse_constant=refuse)
+    assert kept["more"] == {"r2": None, "mae": 0.5}
+    screen = io.StringIO()
+    summary.show(Console(file=screen, width=100))
+    assert re.search(r"^test r2 +-$", screen.getvalue(), re.MULTILINE)
+
+
+def test_with_more_epochs_a_resumed_run_has_the_rates_of_the_longer_schedule(
+    tmp_path: Path,
+) -> None:
+    """The rates of the whole schedule from where it resumes, and not zero at first."""
+
+    class Rates(Callback):
+        def __init__(self) -> None:
+            self.rates: list[float] = []
+            self.logged: list[float] = []
+
+        def on_train_batch_start(self, trainer: Trainer, *_: object) -> None:
+            self.rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+
+        def on_train_epoch_end(self, trainer: Trainer, *_: object) -> None:
+            self.logged.append(float(trainer.callback_metrics["lr"]))
+
+    def rates(folder: str, max_epochs: int, checkpoint: str | None = None) -> tuple[Rates, str]:
+        last, found = LastCheckpoint(), Rates()
+        trainer = quiet_trainer(
+            tmp_path / folder,
+            max_epochs=max_epochs,
+            enable_checkpointing=True,
+            callbacks=[last, found],
+        )
+        predictor = GraphPredictor(network(), REGRESSION, lr=0.5, schedule="cosine")
+        trainer.fit(predictor, *_loaders(), ckpt_path=checkpoint)
+        return found, last.best_model_path
+
+    whole, _ = rates("whole", 4)
+    _, checkpoint = rates("part", 2)
+    resumed, _ = rates("resumed", 4, checkpoint)
+    assert len(whole.rates) == 8
+    assert resumed.rates == pytest.approx(whole.rates[4:])
+    assert resumed.logged == pytest.approx(whole.logged[2:])
+
+
 def test_predictions_of_pairs_name_source_and_target(tmp_path: Path) -> None:
     task = Task(kind="regression", metric="mae", level="pair")
     places = torch.tensor([[3, 0, 1], [3, 1, 0]])
     evaluation = Evaluation(places, torch.tensor([[0.5], [2.0]]), torch.tensor([[1.0], [2.0]]))
     write_predictions(tmp_path / "p.csv", task, evaluation, with_targets=True)
     assert (tmp_path / "p.csv").read_text().split() == [
-        "graph,source,target,target_0,prediction_0",
+        "graph,source_node,target_node,target_0,prediction_0",
         "3,0,1,1,0.5",
         "3,1,0,2,2",
     ]

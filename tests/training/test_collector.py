@@ -68,6 +68,14 @@ def test_pairs_come_back_by_graph_source_and_target() -> None:
     assert evaluation.numbers.tolist() == [3, 6, 6, 6, 6]
 
 
+def test_names_that_are_not_padded_alike_are_refused() -> None:
+    task = Task(kind="subtokens", metric="f1", num_targets=3, num_classes=6)
+    collector = EvaluationCollector(task)
+    collector.add(torch.tensor([[0]]), torch.zeros(1, 3), torch.zeros(1, 4), 1)
+    with pytest.raises(ValueError, match=r"has 2 columns .* and 4 .*pad all names.* with -1$"):
+        collector.add(torch.tensor([[1]]), torch.zeros(1, 3), torch.zeros(1, 2), 1)
+
+
 @pytest.mark.parametrize("make_loader", [DataLoader, TorchLoader])
 def test_a_sequential_loader_has_the_positions(make_loader: type) -> None:
     assert graph_order(make_loader(cycles(5), batch_size=2)).tolist() == [0, 1, 2, 3, 4]

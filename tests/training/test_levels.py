@@ -71,12 +71,12 @@ def test_evaluation_keeps_labelled_rows_and_prediction_all(tmp_path: Path) -> No
     labelled = [place for place, label in zip(places, labels, strict=True) if not label.isnan()]
     assert predictor.evaluation().places.tolist() == labelled
     first, second = trainer.predict(predictor, DataLoader(graphs, batch_size=2))
-    assert set(first) == {"graph", "source", "target", "prediction"}
+    assert set(first) == {"graph", "source_node", "target_node", "prediction"}
     predicted = [
         list(row)
         for part in (first, second)
         for row in zip(
-            *(part[name].tolist() for name in ("graph", "source", "target")), strict=True
+            *(part[name].tolist() for name in ("graph", "source_node", "target_node")), strict=True
         )
     ]
     assert predicted == places
@@ -106,6 +106,28 @@ def test_targets_of_another_level_are_refused(level: TaskLevel, rows: str) -> No
     batch = Batch.from_data_list(cycles(3))
     with pytest.raises(ValueError, match=rf"must be a tensor \[{rows}, 1\]"):
         read_targets(_task(level), batch)
+
+
+def test_matrices_are_no_rows_of_pairs() -> None:
+    """Graphs of equal sizes collate, and matrices have as many numbers as there are pairs."""
+    task = _task("pair")
+    y = torch.arange(9.0).view(3, 3)
+    graphs = [Data(y=y, num_nodes=3), Data(y=-y, num_nodes=3)]
+    with pytest.raises(ValueError, match=r"`y` has shape \[6, 3\].*\[n \* n, 1\]"):
+        read_targets(task, Batch.from_data_list(graphs))
+    for shape in ((9,), (9, 1)):
+        right = [Data(y=graph.y.reshape(shape), num_nodes=3) for graph in graphs]
+        read = read_targets(task, Batch.from_data_list(right))
+        assert read.tolist() == torch.cat([y, -y]).view(-1, 1).tolist()
+
+
+def test_two_targets_of_a_node_are_a_row() -> None:
+    task = Task(kind="regression", metric="mae", num_targets=2, level="node")
+    y = torch.arange(6.0).view(3, 2)
+    assert torch.equal(read_targets(task, Data(y=y, num_nodes=3)), y)
+    for wrong in (y.T, y.flatten()):
+        with pytest.raises(ValueError, match=r"must be a tensor \[n, 2\]"):
+            read_targets(task, Data(y=wrong, num_nodes=3))
 
 
 def test_a_network_of_another_level_is_refused() -> None:

@@ -96,6 +96,7 @@ def test_class_numbers_are_read_from_integers() -> None:
         (CLASSES, _batch([4]), "`y` contains 4.*whole numbers from 0 to 3"),
         (CLASSES, _batch([0.5]), "`y` contains 0.5"),
         (Task(kind="regression", metric="mae"), _batch([math.inf]), "`y` contains inf"),
+        (Task(kind="regression", metric="mae"), _batch([1j]), "`y` has dtype torch.complex64"),
     ],
 )
 def test_bad_targets_are_refused_in_one_line(task: Task, batch: Batch, message: str) -> None:

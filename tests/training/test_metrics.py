@@ -13,7 +13,7 @@ from torch import Tensor
 
 from graphpe.tasks import Metric, Task, TaskKind
 from graphpe.training.collector import Evaluation
-from graphpe.training.metrics import scores
+from graphpe.training.metrics import scores, why_unscorable
 
 NAN = math.nan
 
@@ -177,6 +177,18 @@ def test_r2_needs_labels_that_differ() -> None:
     task = Task(kind="regression", metric="r2")
     with pytest.raises(ValueError, match="two different labels"):
         score(task, torch.randn(3, 1), torch.tensor([[2.0], [2.0], [NAN]]))
+
+
+@pytest.mark.parametrize("evaluator", [None, "ogbg-molhiv"])
+def test_a_further_metric_that_cannot_be_scored_is_nan(evaluator: str | None) -> None:
+    task = Task(kind="binary", metric="accuracy", more_metrics=("rocauc", "f1"))
+    evaluation = Evaluation(torch.arange(3).unsqueeze(1), torch.ones(3, 1), torch.ones(3, 1))
+    found = scores(task, evaluation, evaluator)
+    assert found["accuracy"] == 1
+    assert found["f1"] == 1
+    assert math.isnan(found["rocauc"])
+    assert "both classes" in why_unscorable("rocauc", evaluation.target)
+    assert why_unscorable("accuracy", evaluation.target) is None
 
 
 def test_f1_of_names_is_that_of_ogb() -> None:

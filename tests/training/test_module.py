@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import torch
 from lightning.pytorch import seed_everything
+from torch.utils.data import DataLoader as TorchLoader
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 from training_graphs import FEATURES, REGRESSION, cycles, network, quiet_trainer
 
 from graphpe.data import GraphDataModule, InMemorySource
-from graphpe.nn import LinearEncoder
-from graphpe.tasks import Task
+from graphpe.fields import Field
+from graphpe.nn import GINE, LinearEncoder
+from graphpe.tasks import Task, TaskLevel
 from graphpe.training import BestCheckpoint, GraphPredictor
 from graphpe.transforms import AddRandomWalkPE
 
@@ -70,6 +74,29 @@ def test_encodings_that_no_encoder_reads_are_reported(tmp_path: Path) -> None:
     predictor = GraphPredictor(network(), REGRESSION)
     with pytest.warns(UserWarning, match=r"carry the fields \['random_walk_pe'\].*reads none"):
         quiet_trainer(tmp_path, fast_dev_run=True).fit(predictor, _data_module([ENCODED]))
+
+
+class _SourceWithField(InMemorySource):
+    fields: ClassVar = {"node_depth": Field("node_depth", "node", 1)}
+
+
+def test_fields_that_come_with_the_dataset_are_no_reason_for_a_warning(tmp_path: Path) -> None:
+    graphs = cycles(24)
+    for graph in graphs:
+        graph.node_depth = torch.zeros(graph.num_nodes, 1)
+    source = _SourceWithField(graphs[:16], graphs[16:20], graphs[20:])
+
+    def warned(encodings: list | None) -> list[str]:
+        data = GraphDataModule(source, encodings, batch_size=8, features=FEATURES)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            trainer = quiet_trainer(tmp_path, fast_dev_run=True)
+            trainer.fit(GraphPredictor(network(), REGRESSION), data)
+        return [str(w.message) for w in caught if "carry the fields" in str(w.message)]
+
+    assert warned(None) == []
+    (message,) = warned([ENCODED])
+    assert "['random_walk_pe']" in message
 
 
 LONE_NODE = Data(
@@ -161,6 +188,63 @@ def test_ranking_metrics_survive_the_sanity_check_and_complain_in_earnest(tmp_pa
     with pytest.raises(ValueError, match="at least one target with both classes"):
         trainer.fit(GraphPredictor(network(task), task), loader, loader)
     assert trainer.global_step == 3  # the sanity check passed, the first validation did not
+
+
+def test_a_further_metric_that_cannot_be_scored_does_not_end_the_training(tmp_path: Path) -> None:
+    task = Task(kind="binary", metric="accuracy", more_metrics=("rocauc",))
+    graphs = cycles(12)
+    for graph in graphs:
+        graph.y = torch.ones(1, 1)
+    loader = DataLoader(graphs, batch_size=4)
+    trainer = quiet_trainer(tmp_path, max_epochs=3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trainer.fit(GraphPredictor(network(task), task), loader, loader)
+    assert trainer.global_step == 9
+    assert math.isnan(trainer.callback_metrics["valid/rocauc"])
+    assert math.isfinite(trainer.callback_metrics["valid/accuracy"])
+    (message,) = [str(w.message) for w in caught if "rocauc" in str(w.message)]
+    assert message.startswith("valid/rocauc is left out: metric 'rocauc' needs at least one target")
+
+
+_NODES = Task(kind="regression", metric="mae", level="node")
+
+
+@pytest.mark.parametrize("method", ["validate", "test", "predict"])
+@pytest.mark.parametrize(
+    ("task", "level", "out_channels"),
+    [
+        (_NODES, "graph", 1),
+        (REGRESSION, "pair", 1),
+        (REGRESSION, "graph", 2),
+        (Task(kind="multiclass", metric="accuracy", num_classes=3), "graph", 1),
+        (Task(kind="subtokens", metric="f1", num_targets=2, num_classes=4), "graph", 4),
+    ],
+)
+def test_outputs_of_another_shape_are_refused_in_evaluation_as_in_training(
+    tmp_path: Path, method: str, task: Task, level: TaskLevel, out_channels: int
+) -> None:
+    wrong = GINE(FEATURES, out_channels, hidden_channels=8, num_layers=1, norm="layer", level=level)
+    graphs = cycles(4)
+    for graph in graphs:
+        graph.y = torch.zeros(graph.num_nodes if task.level == "node" else 1, 1)
+    run = getattr(quiet_trainer(tmp_path), method)
+    with pytest.raises(ValueError, match="the network returned shape") as error:
+        run(GraphPredictor(wrong, task), DataLoader(graphs, batch_size=4))
+    wanted = (
+        f"set the network's out_channels to {task.out_channels} and its level to {task.level!r}"
+    )
+    assert wanted in str(error.value)
+
+
+def test_a_loader_of_single_graphs_trains_and_evaluates(tmp_path: Path) -> None:
+    """The networks take a graph that is no batch, and so does the training."""
+    predictor = GraphPredictor(network(), REGRESSION)
+    loader = TorchLoader(cycles(5), batch_size=None)
+    trainer = quiet_trainer(tmp_path, max_epochs=1)
+    trainer.fit(predictor, loader, loader)
+    assert trainer.global_step == 5
+    assert predictor.evaluation().numbers.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_unlabelled_graphs_are_predicted(tmp_path: Path) -> None:

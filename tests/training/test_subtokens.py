@@ -73,6 +73,13 @@ def test_targets_that_are_no_words_are_refused() -> None:
         read_targets(TASK, Batch.from_data_list([Data(y=torch.tensor([1, 2]), num_nodes=1)]))
 
 
+def test_a_word_after_the_end_is_refused() -> None:
+    names = ([[0, 1, -1]], [[2, -1, 3]], [[-1, -1, -1]])
+    graphs = [Data(y=torch.tensor(name), num_nodes=1) for name in names]
+    with pytest.raises(ValueError, match=r"graph 1 of the batch is \[2, -1, 3\].*after -1"):
+        read_targets(TASK, Batch.from_data_list(graphs))
+
+
 @pytest.mark.parametrize("settings", [{"level": "node"}, {"num_classes": 2}])
 def test_impossible_tasks_are_refused(settings: dict) -> None:
     with pytest.raises(ValueError, match="subtokens task"):

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import re
 import shutil
+import sys
 import threading
 from abc import abstractmethod
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -20,11 +21,11 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from graphpe.checks import require_positive_integer, require_seed
 from graphpe.data import files
+from graphpe.data.generated.graph_checks import require_attributes, require_graphs
 from graphpe.data.generated.statistics import PartStatistics, part_statistics
 from graphpe.data.sources import GraphSource, SplitGraphs
 from graphpe.data.storage import Packed, join, number_of_graphs, pack_graphs, unpack
@@ -53,10 +54,16 @@ class GeneratedGraphs(GraphSource):
 
     The same settings give the same graphs, whatever the number of processes and however often it was interrupted: each
     item draws from a generator of its own, seeded by (seed, part, number of the item). The graphs are kept in
-    ``<root>/<name>-<key>``, where the key stands for the settings; they are made in shards, and shards that are there
-    are not made again.
+    ``<root>/<name>-<key>``, where the key stands for the class, its `version` and the settings; they are made in
+    shards, and shards that are there are not made again.
 
-    A subclass is a frozen dataclass whose fields are the settings. It needs `sizes` and `generate`.
+    A subclass is decorated with ``@dataclass(frozen=True, kw_only=True)``, and its fields are the settings. It needs
+    `sizes` and `generate`.
+
+    Attributes:
+        version: A class attribute, 1 at first. Raise it when `generate` changes: the folder is then another one.
+            Otherwise the graphs of the old `generate` are found there and loaded.
+        items_per_shard: A class attribute: how many items are made and written at a time.
 
     Args:
         root: Folder of generated datasets.
@@ -64,6 +71,7 @@ class GeneratedGraphs(GraphSource):
         workers: Processes that generate. With more than one, a script needs ``if __name__ == "__main__":``.
 
     Raises:
+        TypeError: If a subclass is not a dataclass itself, so that settings would be missing from the key.
         ValueError: If a setting is out of range, or the folder can't be written to.
     """
 
@@ -71,11 +79,11 @@ class GeneratedGraphs(GraphSource):
     seed: int = 42
     workers: int = 1
 
-    # To be raised when the same settings give other graphs than before.
     version: ClassVar[int] = 1
     items_per_shard: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
+        _require_dataclasses(type(self))
         require_seed("seed", self.seed)
         require_positive_integer("workers", self.workers)
 
@@ -88,7 +96,8 @@ class GeneratedGraphs(GraphSource):
         """The graphs of some items of a part, in their order.
 
         What an item gives may depend on ``self.random(part, number)`` and the settings only, never on the other
-        ``numbers``.
+        ``numbers``. A graph needs ``edge_index``, a tensor ``y``, and ``x`` or ``num_nodes``. Other attributes may be
+        tensors, numbers, strings, or lists of numbers and strings; all graphs have the same ones.
         """
 
     def random(self, part: str, number: int, stream: int = 0) -> np.random.Generator:
@@ -130,16 +139,25 @@ class GeneratedGraphs(GraphSource):
     def statistics(self) -> dict[str, PartStatistics]:
         """Sizes and targets of each part, as they came out."""
         self.prepare()
-        text = (self.folder / "statistics.json").read_text()
-        return {part: PartStatistics(**values) for part, values in json.loads(text).items()}
+        path = self.folder / "statistics.json"
+        if not path.exists():
+            packed, counts = files.load(self.folder / "graphs.pt")
+            return _save_statistics(packed, dict(zip(_PARTS, counts, strict=True)), path)
+        try:
+            read = json.loads(path.read_text())
+            return {part: PartStatistics(**read[part]) for part in _PARTS}
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{path} is broken; delete it, and it is made again") from error
 
     def _name(self) -> str:
         return re.sub(r"(?<!^)(?=[A-Z])", "-", type(self).__name__).lower()
 
     def _settings(self) -> dict[str, Any]:
+        _require_dataclasses(type(self))  # again, since a subclass may have its own __post_init__
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         identity = {name: value for name, value in given.items() if name not in _NOT_IN_KEY}
-        return {"dataset": self._name(), "version": self.version, **_plain(identity)}
+        origin = _origin(type(self))
+        return {"dataset": self._name(), "version": self.version, **origin, **_plain(identity)}
 
     def _generate(self, folder: Path) -> None:
         # First, since it shows whether the folder can be written to.
@@ -155,15 +173,11 @@ class GeneratedGraphs(GraphSource):
             raise ValueError(f"{self} gives no graph for {empty[0]!r}; ask for more")
         joined = join({str(shard): graphs for shard, graphs in packed.items()})
         del packed
-        statistics = part_statistics(*joined, counts)
-        _save_json(
-            {part: asdict(values) for part, values in statistics.items()},
-            folder / "statistics.json",
-        )
+        statistics = _save_statistics(joined, counts, folder / "statistics.json")
         # Last, since it says that all is there.
         files.save((joined, list(counts.values())), folder / "graphs.pt")
         for part, values in statistics.items():
-            Console(stderr=True).print(f"{self._name()} {part}: {values}", highlight=False)
+            print_line(f"{self._name()} {part}: {values}")
 
     def _shards(self, folder: Path) -> list[_Shard]:
         sizes = self.sizes()
@@ -186,9 +200,12 @@ class GeneratedGraphs(GraphSource):
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        workers = min(self.workers, len(shards))
+        console = Console(stderr=True)
+        if workers > 1 and not console.is_terminal:  # where no bar tells that something happens
+            print_line(f"Generating {self._name()} with {workers} processes")
+        with Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task("", total=total, completed=total - len(shards))
-            workers = min(self.workers, len(shards))
             if workers <= 1:
                 for shard in shards:
                     _make_shard(self, shard)
@@ -205,7 +222,7 @@ class GeneratedGraphs(GraphSource):
                 except BrokenProcessPool as error:
                     raise ValueError(
                         f"a process that generates {self._name()} ended early; if memory ran out, use fewer workers "
-                        f"than {workers}; a script's own code must be under `if __name__ == \"__main__\":`, and a "
+                        f'than {workers}; a script\'s own code must be under `if __name__ == "__main__":`, and a '
                         "notebook's dataset class in a module; workers=1 needs none of this"
                     ) from error
                 except BaseException:
@@ -255,22 +272,41 @@ def _make_shard(dataset: GeneratedGraphs, shard: _Shard) -> None:
     finally:
         torch.set_num_threads(threads)
     try:
+        require_graphs(graphs)
         packed = pack_graphs(graphs)
-        _require_attributes(packed)
-    except ValueError as error:
-        raise ValueError(f"{type(dataset).__name__}, {shard}: {error}") from error
+        require_attributes(packed)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{type(dataset).__name__}, {shard}: {error}") from error
     files.save(packed, shard.path)
 
 
-def _require_attributes(packed: Packed) -> None:
-    columns, _ = packed
-    has_all = isinstance(columns.get("y"), Tensor) and "edge_index" in columns
-    has_nodes = "x" in columns or "num_nodes" in columns
-    if columns and not (has_all and has_nodes):
-        raise ValueError(
-            f"the graphs have the attributes {sorted(columns.keys() - {'_num_nodes'})}; they need edge_index, a tensor "
-            "y, and x or num_nodes"
-        )
+def print_line(text: str) -> None:
+    """One line on stderr, whatever its width."""
+    Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _require_dataclasses(own: type[GeneratedGraphs]) -> None:
+    """A TypeError if a class has fields that are none to ``dataclasses``, which the key would lack."""
+    for base in own.__mro__:
+        if issubclass(base, GeneratedGraphs) and "__dataclass_params__" not in vars(base):
+            raise TypeError(
+                f"{base.__name__} is no dataclass itself, so its folder would not depend on its settings; decorate it "
+                "with @dataclass(frozen=True, kw_only=True)"
+            )
+
+
+def _origin(own: type[GeneratedGraphs]) -> dict[str, str]:
+    """Where a class is from, since others may have its name; nothing for graphpe's own, whose names are all different.
+
+    A script's module is named after its file, so that its classes are the same when it is imported.
+    """
+    module = own.__module__
+    if module.split(".")[0] == "graphpe":
+        return {}
+    if module in ("__main__", "__mp_main__"):  # the latter in a process that generates
+        module = Path(getattr(sys.modules["__main__"], "__file__", None) or "__main__").stem
+    return {"class": f"{module}.{own.__qualname__}"}
 
 
 def _refuse_starting_process() -> None:
@@ -283,6 +319,14 @@ def _refuse_starting_process() -> None:
             "a process that should generate graphs started to run the script from its beginning; put the script's own "
             'code under `if __name__ == "__main__":`, or use workers=1'
         )
+
+
+def _save_statistics(
+    packed: Packed, counts: dict[str, int], path: Path
+) -> dict[str, PartStatistics]:
+    statistics = part_statistics(*packed, counts)
+    _save_json({part: asdict(values) for part, values in statistics.items()}, path)
+    return statistics
 
 
 def _save_json(content: Any, path: Path) -> None:

@@ -59,11 +59,13 @@ def longest_distance(connected: Tensor, cutoff: int) -> Tensor:
 def walk_profile(connected: Tensor, length: int) -> Tensor:
     """Φ(l, 0), ..., Φ(l, l): the numbers of walks of l steps from u to v with k edges forwards and l − k backwards.
 
-    For pairs that any such walk joins, the diagonal included; walks don't use self-loops.
+    For pairs that any such walk joins, the diagonal included; walks don't use self-loops. Numbers that float32 can't
+    hold are infinite.
     """
     adjacency = connected.double()
     adjacency.diagonal(dim1=1, dim2=2).zero_()
     last = walk_profiles(adjacency, length, torch.float32)[..., -(length + 1) :]
+    last.masked_fill_(last.isnan(), torch.inf)  # ∞ · 0, where float64 can't hold them either
     return last.masked_fill((last == 0).all(-1, keepdim=True), torch.nan)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -74,7 +74,8 @@ class RandomDigraphs(GeneratedGraphs):
         walk_length: Steps of the walks for ``"walk_profile"``.
 
     Raises:
-        ValueError: If a setting is out of range, or there would be too many paths to follow.
+        ValueError: If a setting is out of range, there would be too many paths to follow, or a graph has more walks
+            than float32 holds.
 
     References:
         Geisler et al., "Transformers Meet Directed Graphs", https://arxiv.org/abs/2302.00049; Huang et al., "What Are
@@ -102,6 +103,10 @@ class RandomDigraphs(GeneratedGraphs):
         degrees = self.average_degrees
         if degrees is None:
             degrees = (1.0, 1.5, 2.0, 2.5, 3.0) if self.acyclic else (1.0, 1.5, 2.0)
+        if isinstance(degrees, str) or not isinstance(degrees, Iterable):
+            raise ValueError(
+                f"average_degrees is {degrees!r}; it must be a list of numbers, such as [1.0, 1.5]"
+            )
         degrees = tuple(degrees)
         if not degrees:
             raise ValueError("average_degrees is empty; give at least one mean degree")
@@ -120,13 +125,15 @@ class RandomDigraphs(GeneratedGraphs):
     def generate(self, part: str, numbers: range) -> list[Data]:
         """One graph for each number."""
         connected = [self._random_graph(part, number) for number in numbers]
+        targets = self._targets(connected)
+        self._require_finite(part, numbers, targets)
         return [
             Data(
                 edge_index=torch.from_numpy(graph).nonzero().T.contiguous(),
                 num_nodes=len(graph),
                 y=y,
             )
-            for graph, y in zip(connected, self._targets(connected), strict=True)
+            for graph, y in zip(connected, targets, strict=True)
         ]
 
     def _random_graph(self, part: str, number: int) -> np.ndarray:
@@ -156,6 +163,16 @@ class RandomDigraphs(GeneratedGraphs):
             return pair_targets.walk_profile(connected, self.walk_length)
         target: Callable[[Tensor], Tensor] = getattr(pair_targets, self.task)
         return target(connected)
+
+    def _require_finite(self, part: str, numbers: range, targets: Sequence[Tensor]) -> None:
+        if self.task != "walk_profile":  # all others are at most the number of nodes
+            return
+        for number, target in zip(numbers, targets, strict=True):
+            if target.isinf().any():
+                raise ValueError(
+                    f"RandomDigraphs: graph {number} of {part!r} has more walks of {self.walk_length} steps than a "
+                    "float32 can hold; lower walk_length, average_degrees or the numbers of nodes"
+                )
 
     def _check_number_of_paths(self) -> None:
         if self.task != "longest_distance" or self.acyclic:

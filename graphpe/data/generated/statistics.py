@@ -22,7 +22,7 @@ class PartStatistics:
         labelled: Fraction of the numbers in ``y`` that are not missing. Missing is NaN and, where ``y`` is integer, a
             negative number, as after the end of a name.
         target_mean: Mean of each column of ``y`` over its labels: for yes/no targets the rate of positives. None where
-            a column has no label.
+            a column has no label; empty where ``y`` is integer, since numbers of words or classes have no mean.
     """
 
     graphs: int
@@ -34,11 +34,11 @@ class PartStatistics:
 
     def __str__(self) -> str:
         smallest, largest = self.node_histogram[0][0], self.node_histogram[-1][0]
+        sizes = f"{self.graphs:,} graphs, {smallest} to {largest} nodes (mean {self.nodes:.1f}), {self.edges:.1f} edges"
+        if not self.target_mean:
+            return sizes
         means = ", ".join("-" if mean is None else f"{mean:.3g}" for mean in self.target_mean)
-        return (
-            f"{self.graphs:,} graphs, {smallest} to {largest} nodes (mean {self.nodes:.1f}), {self.edges:.1f} edges; "
-            f"{self.labelled:.1%} of y is labelled, with mean {means}"
-        )
+        return f"{sizes}; {self.labelled:.1%} of y is labelled, with mean {means}"
 
 
 def part_statistics(
@@ -75,11 +75,15 @@ def _node_counts(columns: Mapping[str, Any], slices: Mapping[str, Tensor]) -> Te
 
 
 def _of_targets(target: Tensor) -> dict[str, Any]:
-    missing = target.isnan() if target.is_floating_point() else target < 0
+    is_float = target.is_floating_point()
+    missing = target.isnan() if is_float else target < 0
     labels = (~missing).sum(0)
+    labelled = int(labels.sum()) / max(target.numel(), 1)
+    if not is_float:
+        return {"labelled": labelled, "target_mean": []}
     # One copy at most: targets of pairs are the largest tensor of a dataset.
     means = target.masked_fill(missing, 0).sum(0, dtype=torch.float64) / labels
     return {
-        "labelled": int(labels.sum()) / max(target.numel(), 1),
+        "labelled": labelled,
         "target_mean": [None if mean != mean else mean for mean in means.tolist()],
     }

@@ -15,7 +15,7 @@ from graphpe.data.source_code.names import is_special, words_of
 from graphpe.data.source_code.split import split_packages
 from graphpe.data.source_code.syntax_tree import SyntaxTree
 from graphpe.data.source_code.vocabulary import AttributeVocabulary
-from graphpe.data.subtokens import SubtokenVocabulary
+from graphpe.data.subtokens import MOST_WORDS, SubtokenVocabulary
 
 FRACTIONS = {"train": 0.8, "valid": 0.1, "test": 0.1}
 
@@ -106,7 +106,6 @@ def make_catalogue(
     files: Iterable[SourceFile],
     which: FunctionFilter,
     attributes: int,
-    words: int,
     seed: int,
     advance: Callable[[], None],
 ) -> Catalogue:
@@ -116,7 +115,6 @@ def make_catalogue(
         files: The files, in a fixed order.
         which: Which functions become graphs.
         attributes: Largest number of attributes in the vocabulary.
-        words: Largest number of words in the vocabulary.
         seed: Of the split.
         advance: Called after each file.
 
@@ -156,7 +154,7 @@ def make_catalogue(
         if parts[package] == "train":
             training_counts.update(own_counts)
     vocabulary = SubtokenVocabulary.of(
-        (name for file in by_part["train"] for name in names[file]), words
+        (name for file in by_part["train"] for name in names[file]), MOST_WORDS
     )
     # In one call, since words outside of the vocabulary are numbered anew in each.
     ordered = [file for own in by_part.values() for file in own]

@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 
 from graphpe.checks import require_choice, require_positive_integer
 from graphpe.data import files
-from graphpe.data.generated import GeneratedGraphs
+from graphpe.data.generated.base import GeneratedGraphs, print_line
 from graphpe.data.source_code.catalogue import Catalogue, FunctionFilter, make_catalogue
 from graphpe.data.source_code.collect import SourceFile, find_files
 from graphpe.data.source_code.data_flow import data_flow_edges
@@ -38,8 +38,11 @@ class PythonFunctions(GeneratedGraphs):
     nothing is downloaded. It has the form of ogbg-code2: ``x [n, 2]`` int64 is the type and the attribute of each node
     of the syntax tree (`graphpe.data.source_code.syntax_tree`) in the order of the text, ``node_depth [n, 1]`` its
     depth, at most 20, and ``y [1, L]`` the words of the name, as numbers (`SubtokenVocabulary`), -1 after the end.
-    Edges go in one direction; ``edge_attr [e, 2]`` is their kind and the field of the syntax tree. ``graph`` says
-    which there are:
+    All words of the training part have numbers, frequent ones first, so that ``num_classes`` of the task alone says how
+    many of them are classes; words outside of it are numbered from 1,000,000 on.
+
+    Edges go in one direction; ``edge_attr [e, 2]`` is their kind and the field of the syntax tree. ``graph`` says which
+    there are:
 
     - ``"syntax_tree"``: from each node to its children.
     - ``"data_flow"``: also those of `graphpe.data.source_code.data_flow`: what was written last, what is computed from
@@ -58,11 +61,11 @@ class PythonFunctions(GeneratedGraphs):
             library of the running Python, without its tests, ``idlelib`` and ``lib2to3``.
         graph: Which edges there are.
         attributes: Largest number of attributes in the vocabulary. Category 0 is none, 1 any other, 2 the masked name.
-        words: Number of classes of words: the size of the vocabulary.
         min_nodes: Smaller functions are left out.
         max_nodes: Larger functions are left out.
 
     Raises:
+        TypeError: If ``sources`` is not a list of paths.
         ValueError: If a setting is out of range, a source can't be read, or the sources have no function to use or too
             few packages.
 
@@ -73,7 +76,6 @@ class PythonFunctions(GeneratedGraphs):
     sources: tuple[Path, ...] | None = None
     graph: GraphKind = "syntax_tree"
     attributes: int = 10_000
-    words: int = 5_000
     min_nodes: int = 10
     max_nodes: int = 1_000
 
@@ -82,15 +84,18 @@ class PythonFunctions(GeneratedGraphs):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice("graph", self.graph, get_args(GraphKind))
-        for name in ("attributes", "words", "min_nodes", "max_nodes"):
+        for name in ("attributes", "min_nodes", "max_nodes"):
             require_positive_integer(name, getattr(self, name))
         if self.min_nodes > self.max_nodes:
             raise ValueError(
                 f"min_nodes is {self.min_nodes} and max_nodes {self.max_nodes}; min_nodes must not be larger"
             )
         if self.sources is not None:
-            if isinstance(self.sources, str | Path):
-                raise TypeError(f"sources is {self.sources!r}; give a tuple of folders")
+            is_list = isinstance(self.sources, list | tuple)
+            if not (is_list and all(isinstance(source, str | Path) for source in self.sources)):
+                raise TypeError(
+                    f"sources is {self.sources!r}; give a list of folders, such as ['my/folder']"
+                )
             object.__setattr__(self, "sources", tuple(map(Path, self.sources)))
 
     @property
@@ -151,7 +156,6 @@ class PythonFunctions(GeneratedGraphs):
                 self._files,
                 self._filter,
                 self.attributes,
-                self.words,
                 self.seed,
                 lambda: bar.advance(task),
             )
@@ -166,7 +170,7 @@ class PythonFunctions(GeneratedGraphs):
 
     def _generate(self, folder: Path) -> None:
         catalogue = self._catalogue
-        Console(stderr=True).print(f"{self._name()}: {catalogue}", highlight=False)
+        print_line(f"{self._name()}: {catalogue}")
         vocabularies = {
             "words": catalogue.words.words,
             "attributes": catalogue.attributes.attributes,

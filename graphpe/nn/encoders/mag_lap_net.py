@@ -49,8 +49,8 @@ class MagLapNet(FieldEncoder):
         element_channels: Width of f; published: 2 · 256 / 32.
         sign_net: ``"none"``, ``"published"`` or ``"all"``: see above.
         scale_by_size: Whether eigenvectors are multiplied by √n, so that their entries are about 1 whatever the
-            number of nodes. The published code doesn't; then entries of 50 nodes are about 0.14, and in our
-            experiment on sorting networks nothing was learned from them (``docs/directed.md``).
+            number of nodes. The published code doesn't; then entries of 50 nodes are about 0.14, and our network
+            for sorting networks learned much less from them (``docs/directed.md``).
         heads: Number of attention heads; 0 leaves the attention out.
         dropout: Probability that a number of the h's is dropped in training.
         field: Name of the complex node field of eigenvectors ``[N, Q, k]``, or ``[N, k]`` for one potential.

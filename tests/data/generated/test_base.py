@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from graphpe.data.generated import GeneratedGraphs
+from graphpe.data.generated import GeneratedGraphs, RandomDigraphs, SortingNetworks, SourceDistance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,7 @@ def test_settings_and_seed_make_another_folder(tmp_path):
     assert saved == {
         "dataset": "random-paths",
         "version": 1,
+        "class": f"{__name__}.RandomPaths",
         "seed": 42,
         "items": 23,
         "largest": 9,
@@ -113,7 +118,23 @@ def test_statistics(tmp_path, capsys):
     assert statistics.edges == pytest.approx(sum(sizes) / 14 - 1)
     assert statistics.labelled == pytest.approx(0.75)
     assert statistics.target_mean == [0.0, pytest.approx(statistics.nodes)]
-    assert "random-paths valid: 14 graphs" in capsys.readouterr().err.replace("\n", " ")
+    lines = capsys.readouterr().err.splitlines()
+    assert f"random-paths valid: {statistics}" in lines  # whole, where there is no terminal
+
+
+def test_statistics_are_made_again(tmp_path):
+    dataset = RandomPaths(root=tmp_path)
+    before, path = dataset.statistics(), dataset.folder / "statistics.json"
+    content = path.read_text()
+    path.unlink()
+    assert dataset.statistics() == before
+    assert path.read_text() == content
+    for broken in ("", "{}", "[1]", '{"train": {}}'):
+        path.write_text(broken)
+        with pytest.raises(
+            ValueError, match=r"statistics\.json is broken; delete it, and it is made again"
+        ):
+            dataset.statistics()
 
 
 def test_a_part_without_graphs_is_an_error(tmp_path):
@@ -126,3 +147,90 @@ def test_bad_settings_are_refused():
         RandomPaths(workers=0)
     with pytest.raises(ValueError, match="seed is -1"):
         RandomPaths(seed=-1)
+
+
+# --- which class a folder is of -------------------------------------------------------------------
+
+MODULE = """
+from dataclasses import dataclass
+from graphpe.data.generated import GeneratedGraphs
+
+@dataclass(frozen=True, kw_only=True)
+class Paths(GeneratedGraphs):
+    version = {version}
+
+    def sizes(self):
+        return {{}}
+
+    def generate(self, part, numbers):
+        return []
+"""
+
+
+def module(folder: Path, name: str, version: int = 1) -> ModuleType:
+    """A new module with a class ``Paths``."""
+    path = folder / f"{name}.py"
+    path.write_text(MODULE.format(version=version))
+    spec = importlib.util.spec_from_file_location(name, path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_classes_of_the_same_name_have_folders_of_their_own(tmp_path):
+    one, again, other = (module(tmp_path, name).Paths() for name in ("one", "one", "other"))
+    assert one.folder == again.folder != other.folder
+    assert one.folder.name.startswith("paths-")
+
+
+def test_a_version_has_a_folder_of_its_own(tmp_path):
+    one, two = (module(tmp_path, "one", version).Paths() for version in (1, 2))
+    assert one.folder != two.folder
+
+
+@pytest.mark.parametrize("name", ["__main__", "__mp_main__"])
+def test_a_script_is_the_module_of_its_name(tmp_path, monkeypatch, name):
+    imported, script = (module(tmp_path, "my_data") for _ in range(2))
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    script.Paths.__module__ = name
+    assert script.Paths().folder == imported.Paths().folder
+
+
+def test_graphpes_own_folders_stay_the_same():
+    """As on the disks of users: only a new version of a dataset may change them."""
+    digraphs = RandomDigraphs(task="adjacency", acyclic=True)
+    folders = [dataset.folder.name for dataset in (digraphs, SortingNetworks(), SourceDistance())]
+    assert folders == [
+        "random-digraphs-dc9d8faa67",
+        "sorting-networks-0779b21556",
+        "source-distance-94dfb2520d",
+    ]
+
+
+class Undecorated(RandomPaths):
+    """Its annotation is no field."""
+
+    longest: int = 3
+
+
+class UndecoratedWithInit(RandomPaths):
+    def __init__(self, longest):
+        self.longest = longest
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverUndecorated(Undecorated):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Undecorated, OverUndecorated])
+def test_a_class_that_is_no_dataclass_itself_is_refused(kind):
+    """Two of its datasets with other settings would have the same folder."""
+    with pytest.raises(TypeError, match=r"Undecorated is no dataclass itself.*@dataclass") as error:
+        kind()
+    assert "\n" not in str(error.value)
+
+
+def test_a_class_with_a_constructor_of_its_own_gets_no_folder():
+    with pytest.raises(TypeError, match="UndecoratedWithInit is no dataclass itself"):
+        _ = UndecoratedWithInit(3).folder

@@ -102,6 +102,47 @@ def test_needed_attributes(tmp_path, monkeypatch, lacking):
     assert "GivenGraphs, items 0 to 2 of train" in one_line(error)
 
 
+@pytest.mark.parametrize(
+    ("made", "kind", "message"),
+    [
+        (None, TypeError, "generate gives None; it must give a list of Data"),
+        ("graph", TypeError, "generate gives a str; it must give a list of Data"),
+        (GivenGraphs.first, TypeError, "generate gives a Data; it must give a list of Data"),
+        (["graph"], TypeError, "graph 0 that generate gives is a str; it must be a Data"),
+        ([GivenGraphs.first, None], TypeError, "graph 1 that generate gives is None"),
+        ([changed(meta={"a": 1})], TypeError, "meta of graph 0 is a dict; only dense tensors, num"),
+        ([changed(meta=[torch.ones(1)])], TypeError, "meta of graph 0 is a list of other things"),
+        ([changed(meta=np.ones(1))], TypeError, "meta of graph 0 is a ndarray"),
+        ([changed(meta=[np.int64(1)])], TypeError, "meta of graph 0 is a list of other things"),
+        (
+            [changed(adj=torch.eye(1).to_sparse())],
+            TypeError,
+            "adj of graph 0 is a tensor of layout",
+        ),
+        (
+            [changed(y=torch.ones(1, 1) * 1j)],
+            ValueError,
+            r"y is torch.complex64; targets must be re",
+        ),
+        ([changed(edge_index=[[0], [0]])], ValueError, "they need edge_index, a tensor y"),
+        ([changed(num_nodes=None, x=[1.0])], ValueError, "they need edge_index, a tensor y"),
+    ],
+)
+def test_what_is_no_list_of_graphs(tmp_path, monkeypatch, made, kind, message):
+    monkeypatch.setattr(GivenGraphs, "generate", lambda *_: made)
+    with pytest.raises(kind, match=message) as error:
+        GivenGraphs(root=tmp_path).load()
+    assert one_line(error).startswith("GivenGraphs, items 0 to 2 of train: ")
+    assert not list(tmp_path.rglob("*.pt"))
+
+
+def test_what_else_graphs_may_have(tmp_path, monkeypatch):
+    graph = changed(number=np.float64(2), title="a", words=["b", 1, [2.0, None]], flag=True)
+    monkeypatch.setattr(GivenGraphs, "generate", lambda *_: (graph,))
+    graphs, _ = GivenGraphs(root=tmp_path).load()
+    assert (graphs[0].title, graphs[0].words) == (graph.title, graph.words)
+
+
 def test_the_order_of_the_sizes_does_not_matter(tmp_path):
     one, five = changed(y=torch.tensor([[1.0]])), changed(y=torch.tensor([[5.0]]))
     graphs, index = GivenGraphs(root=tmp_path, given=(one, five)).load()
@@ -128,13 +169,13 @@ def test_settings_that_are_objects_and_numpy_numbers(tmp_path):
 
 
 def test_statistics_of_names_in_numbers(tmp_path, monkeypatch):
-    """-1 after the end of a name is no label; and graphs with x need no num_nodes."""
+    """-1 after the end of a name is no label, and words have no mean; graphs with x need no num_nodes."""
     rows = [[[4, 2, -1]], [[0, -1, -1]]]
     graphs = [changed(num_nodes=None, x=torch.ones(3, 2), y=torch.tensor(row)) for row in rows]
     monkeypatch.setattr(GivenGraphs, "generate", lambda *_: graphs)
     statistics = GivenGraphs(root=tmp_path).statistics()["valid"]
     assert statistics.labelled == pytest.approx(0.5)
-    assert statistics.target_mean == [2.0, 2.0, None]
+    assert statistics.target_mean == []
     assert statistics.node_histogram == [[3, 2]]
 
 
@@ -181,6 +222,23 @@ def test_truncated_files_are_named_and_made_again(tmp_path, monkeypatch, keep):
     broken.unlink()
     assert columns(dataset.load().graphs) == whole
     assert not broken.parent.exists()
+
+
+@pytest.mark.parametrize("content", [b"left", b"{}", bytes(1000), "array"])
+def test_files_that_hold_something_else(tmp_path, content):
+    """torch's own text is long, and its advice dangerous."""
+    dataset = GivenGraphs(root=tmp_path)
+    dataset.load()
+    done = dataset.folder / "graphs.pt"
+    if content == "array":
+        torch.save(np.ones(2), done)
+    else:
+        done.write_bytes(content)
+    with pytest.raises(
+        ValueError, match=r"graphs.pt is broken or truncated \(it holds something else\); delete it"
+    ) as error:
+        dataset.load()
+    one_line(error)
 
 
 def test_shards_that_a_kill_at_the_end_left_are_removed(tmp_path):
@@ -314,7 +372,7 @@ def test_a_script_without_a_main_guard_is_told_so(tmp_path, monkeypatch):
     assert not dataset.folder.exists()
 
 
-def test_a_lost_process_is_one_line(tmp_path, monkeypatch):
+def test_a_lost_process_is_one_line(tmp_path, monkeypatch, capsys):
     class LostProcesses(ThreadPoolExecutor):
         def __init__(self, workers, context, *start):
             super().__init__(workers)
@@ -326,3 +384,4 @@ def test_a_lost_process_is_one_line(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"generates given-graphs ended early.*workers=1") as error:
         GivenGraphs(root=tmp_path, workers=2).load()
     one_line(error)
+    assert "Generating given-graphs with 2 processes\n" in capsys.readouterr().err

@@ -208,6 +208,8 @@ def test_numbers_of_nodes_are_uniform_with_both_ends():
         ({"walk_length": 0}, "walk_length is 0"),
         ({"path_cutoff": 1.5}, "path_cutoff is 1.5"),
         ({"average_degrees": ()}, "average_degrees is empty"),
+        ({"average_degrees": 1.5}, "average_degrees is 1.5; it must be a list of numbers, such as"),
+        ({"average_degrees": "12"}, "average_degrees is '12'; it must be a list of numbers"),
         ({"average_degrees": (1.0, -2.0)}, "average_degrees is -2.0"),
         ({"average_degrees": (float("nan"),)}, "average_degrees is nan"),
         ({"train_nodes": (16,)}, "a smallest and a largest number"),
@@ -229,3 +231,21 @@ def test_too_many_paths_are_refused():
         RandomDigraphs(acyclic=False, **settings)
     RandomDigraphs(acyclic=True, **settings)
     RandomDigraphs(acyclic=False, path_cutoff=9, **settings)
+
+
+@pytest.mark.parametrize("length", [60, 400])
+def test_more_walks_than_float32_holds_are_refused(length, tmp_path):
+    """At 400 steps float64 doesn't hold them either, and ∞ · 0 must not pass as a missing target."""
+    dataset = RandomDigraphs(
+        root=tmp_path,
+        task="walk_profile",
+        acyclic=False,
+        train_nodes=(5, 5),
+        average_degrees=(4.0,),
+        walk_length=length,
+    )
+    with pytest.raises(
+        ValueError, match=f"graph 5 of 'train' has more walks of {length} steps.*lower walk_length"
+    ) as error:
+        dataset.generate("train", range(5, 7))
+    assert "\n" not in str(error.value)

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import chain
 from pathlib import Path
 
@@ -108,10 +108,23 @@ def test_vocabularies_are_of_the_training_part_only(dataset: PythonFunctions) ->
         for graph in graphs[numbers]:
             get, letter, _, *end = graph.y[0].tolist()
             assert get == 0
-            assert (letter < dataset.words) == (part == "train")
+            assert (letter < len(words)) == (part == "train")
+            assert (letter >= 1_000_000) == (part != "train")
             assert all(number == -1 for number in end)
             # The number of the package is a constant: known in the training part, otherwise 1.
             assert (1 in graph.x[:, 1].tolist()) == (part != "train")
+
+
+def test_the_task_alone_says_how_many_words_are_classes(dataset: PythonFunctions) -> None:
+    """All training words have numbers by their frequency, so the first ones are the classes, whatever their number."""
+    graphs, index = dataset.load()
+    words = vocabularies(dataset)["words"]
+    counts = graphs.y[index["train"]][graphs.y[index["train"]] >= 0].bincount()
+    assert len(counts) == len(words)
+    assert sorted(range(len(words)), key=lambda number: (-counts[number], words[number])) == list(
+        range(len(words))
+    )
+    assert "words" not in {field.name for field in fields(dataset)}
 
 
 def test_each_graph_has_its_own_name(dataset: PythonFunctions) -> None:
@@ -129,14 +142,11 @@ def test_each_graph_has_its_own_name(dataset: PythonFunctions) -> None:
 
 
 def test_limits_of_vocabularies(dataset: PythonFunctions) -> None:
-    small = replace(dataset, attributes=2, words=1)
+    small = replace(dataset, attributes=2)
     graphs, _ = small.load()
     # Equally frequent ones in alphabetical order: self, x and y are twice in each function.
     assert vocabularies(small)["attributes"] == ["self", "x"]
-    assert vocabularies(small)["words"] == ["get"]
     assert sorted(set(graphs.x[:, 1].tolist())) == [0, 1, 2, 3, 4]
-    assert set(graphs.y[:, 0].tolist()) == {0}
-    assert int(graphs.y[:, 1].min()) >= 1
 
 
 def columns(dataset: PythonFunctions) -> list[object]:
@@ -159,7 +169,7 @@ def test_the_same_wherever_the_files_are(dataset: PythonFunctions, tmp_path: Pat
 def test_another_content_is_another_dataset(dataset: PythonFunctions) -> None:
     others = [
         replace(dataset, seed=1),
-        replace(dataset, words=7),
+        replace(dataset, attributes=7),
         replace(dataset, graph="data_flow"),
     ]
     before = replace(dataset).folder
@@ -253,7 +263,7 @@ def test_sources_without_enough_functions(
     ("settings", "message"),
     [
         ({"graph": "call_graph"}, "graph is 'call_graph'; it must be 'syntax_tree' or 'data_flow'"),
-        ({"words": 0}, "words is 0; it must be an integer >= 1"),
+        ({"attributes": 0}, "attributes is 0; it must be an integer >= 1"),
         ({"min_nodes": 9, "max_nodes": 8}, "min_nodes is 9 and max_nodes 8"),
     ],
 )
@@ -262,9 +272,11 @@ def test_bad_settings(settings: dict[str, object], message: str) -> None:
         PythonFunctions(**settings)
 
 
-def test_one_folder_is_not_a_tuple_of_folders() -> None:
-    with pytest.raises(TypeError, match=r"sources is 'src'; give a tuple of folders"):
-        PythonFunctions(sources="src")
+@pytest.mark.parametrize("sources", ["src", Path("src"), 5, [5], {"src": 1}])
+def test_sources_that_are_no_list_of_folders(sources: object) -> None:
+    message = f"sources is {sources!r}; give a list of folders, such as ['my/folder']"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        PythonFunctions(sources=sources)
 
 
 @pytest.mark.slow
