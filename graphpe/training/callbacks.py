@@ -56,8 +56,8 @@ class PredictionWriter(Callback):
 
     The columns are ``graph`` (its number in the dataset), for a task of nodes ``node`` and for one of pairs
     ``source_node`` and ``target_node``, after a test ``target_0``, ... (empty where missing), and ``prediction_0``,
-    ...: values for regression, probabilities for classification, word numbers (-1 for none) for names. After a test, nodes
-    and pairs without any target are left out.
+    ``prediction_1``, ...: values for regression, probabilities for classification, word numbers (-1 for none) for
+    names. After a test, nodes and pairs without any target are left out.
 
     Args:
         path: The file; None writes ``predictions.csv`` into the folder of the run's logs, if there is one.

@@ -38,9 +38,17 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
     [
         # An unknown key, at every depth.
         ("modle", None, "no key 'modle'; did you mean 'model'? valid: card, ckpt_path, data"),
-        ("model.lrr", 1, "no key 'model.lrr'; did you mean 'lr'? valid: betas, lr, min_lr, network"),
+        (
+            "model.lrr",
+            1,
+            "no key 'model.lrr'; did you mean 'lr'? valid: betas, lr, min_lr, network",
+        ),
         ("data.batchsize", 8, "did you mean 'batch_size'? valid: batch_size, dataset, encodings"),
-        ("task.metrik", "mae", "no key 'task.metrik'; did you mean 'metric'? valid: average, end_penalty, kind"),
+        (
+            "task.metrik",
+            "mae",
+            "no key 'task.metrik'; did you mean 'metric'? valid: average, end_penalty, kind",
+        ),
         ("features.node_cat", [3], "did you mean 'node_categories'?"),
         ("card.titel", "x", "no key 'card.titel'; did you mean 'title'?"),
         ("experiment.nam", "x", "no key 'experiment.nam'; did you mean 'name'? valid: baselines"),
