@@ -154,7 +154,7 @@ class Record:
             "experiment": name,
             "command": " ".join(command(name, experiment, "ENCODING", "SEED")),
             "date": datetime.date.today().isoformat(),
-            "machine": f"{os.cpu_count()} cores ({platform.processor() or platform.machine()}), one thread per run",
+            "machine": f"{os.cpu_count()} cores, one thread per run; other work may run beside it",
             "versions": {
                 "python": platform.python_version(),
                 "torch": torch.__version__,
