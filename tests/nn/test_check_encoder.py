@@ -51,7 +51,15 @@ GOOD = {
     **{
         f"MagLapNet-{element}-{sign_net}-{k}-{potentials}-{heads}": (
             lambda element=element, sign_net=sign_net, k=k, q=potentials, heads=heads: MagLapNet(
-                k, 7, q, element, 6, sign_net, heads, dropout=0.1 if heads else 0.0
+                k,
+                7,
+                q,
+                element,
+                6,
+                sign_net,
+                scale_by_size=heads == 0,
+                heads=heads,
+                dropout=0.1 if heads else 0.0,
             )
         )
         for element in ("mlp", "gnn")

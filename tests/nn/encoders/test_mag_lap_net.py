@@ -247,6 +247,8 @@ def test_choices() -> None:
         MagLapNet(6, 4, element="gin")
     with pytest.raises(ValueError, match="sign_net is True; it must be 'none', 'published' or"):
         MagLapNet(6, 4, sign_net=True)
+    with pytest.raises(ValueError, match="scale_by_size is 1; it must be True or False"):
+        MagLapNet(6, 4, scale_by_size=1)
     with pytest.raises(ValueError, match=r"heads is 18, but an eigenvector has .* = 17 numbers"):
         MagLapNet(6, 4, heads=18)
     for dropout in (-0.1, 1.0, "0.1", float("nan")):
