@@ -115,5 +115,6 @@ def _ordered_by(depth: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 def _distances(edges: np.ndarray, n: int, source: int) -> np.ndarray:
     """``[n]``: number of edges of a shortest path from the source."""
-    graph = csr_array((np.ones(edges.shape[1]), tuple(edges)), shape=(n, n))
+    # Before scipy 1.13 csgraph takes no other integers.
+    graph = csr_array((np.ones(edges.shape[1]), tuple(edges.astype(np.int32))), shape=(n, n))
     return dijkstra(graph, indices=source, unweighted=True)
