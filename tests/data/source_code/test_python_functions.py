@@ -284,7 +284,7 @@ def test_sources_that_are_no_list_of_folders(sources: object) -> None:
 def test_some_of_the_standard_library(graph: str, tmp_path: Path) -> None:
     """Real code, with all that is odd in it, in all parts."""
     stdlib = Path(json.__file__).parents[1]
-    names = ("ast", "argparse", "dataclasses", "enum", "inspect", "pathlib", "tarfile", "typing")
+    names = ("ast", "argparse", "dataclasses", "enum", "inspect", "shutil", "tarfile", "typing")
     packages = ("collections", "email", "http", "json", *(f"{name}.py" for name in names))
     dataset = PythonFunctions(
         root=tmp_path, sources=tuple(map(stdlib.joinpath, packages)), graph=graph
