@@ -9,8 +9,8 @@ from graphpe.nn.encoders import (
     EmbeddingEncoder,
     FieldEncoder,
     FieldRequirement,
-    LinearEncoder,
     MagLapNet,
+    NodeEncoder,
     PairEncoder,
 )
 from graphpe.nn.features import FeatureEmbedding
@@ -43,8 +43,8 @@ __all__ = [
     "GraphNetwork",
     "GraphTransformer",
     "GraphTransformerLayer",
-    "LinearEncoder",
     "MagLapNet",
+    "NodeEncoder",
     "NodeHead",
     "NodeMLP",
     "PairEncoder",

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from graphpe.checks import require_choice
 from graphpe.nn.blocks import PartwiseLinear, check_positive
-from graphpe.nn.encoders.pair_networks import apply_to_rows
 from graphpe.nn.layout import GraphLayout, node_pairs
+from graphpe.nn.pair_networks import apply_to_rows
 from graphpe.tasks import TaskLevel
 
 

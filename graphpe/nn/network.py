@@ -156,7 +156,7 @@ class GraphNetwork(nn.Module, ABC):
             got = f"the class {encoder.__name__}" if isinstance(encoder, type) else f"a {name}"
             raise TypeError(
                 f"positional_encoders[{number}] is {got}; it must be an encoder, such as "
-                f"LinearEncoder(16, {hidden_channels})"
+                f"NodeEncoder(16, {hidden_channels})"
             )
         if encoder.level == "pair":
             if level != "pair" and not self.attends_to_pairs:

@@ -23,7 +23,7 @@ from graphpe.data import (
     SplitGraphs,
     ZINCSource,
 )
-from graphpe.nn import GINE, LinearEncoder
+from graphpe.nn import GINE, NodeEncoder
 from graphpe.training.numbering import graph_order
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
@@ -200,7 +200,7 @@ def test_encoded_graphs_bring_their_fields(graphs) -> None:
     GINE(
         Features((1,)),
         hidden_channels=8,
-        positional_encoders=[LinearEncoder(5, 8)],
+        positional_encoders=[NodeEncoder(5, 8)],
     ).check_fields(data.fields)
 
 

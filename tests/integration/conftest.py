@@ -46,7 +46,7 @@ def experiment(tmp_path: Path, molecules: Path, repository: Path) -> dict:
                     "heads": 2,
                     "positional_encoders": [
                         {
-                            "class_path": "LinearEncoder",
+                            "class_path": "NodeEncoder",
                             "init_args": {"in_channels": 4, "out_channels": 8},
                         }
                     ],

@@ -60,7 +60,7 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         # An unknown class.
         ("model.network.class_path", "GraphTransfomer", "did you mean 'GraphTransformer'? valid"),
         ("model.network", "GIN", "no class 'GIN'; did you mean 'GINE'?"),
-        ("model.network.class_path", "LinearEncoder", "no class 'LinearEncoder'; valid: GINE"),
+        ("model.network.class_path", "NodeEncoder", "no class 'NodeEncoder'; valid: GINE"),
         (f"{ENCODING}.class_path", "AddRandomWalk", "did you mean 'AddRandomWalkPE'? valid: Add"),
         ("data.dataset.class_path", "OGB", "no class 'OGB'; valid: "),
         ("data.dataset.class_path", "graphpe.data.OGBSorce", "did you mean 'OGBSource'? valid: "),
@@ -187,7 +187,7 @@ def test_evaluation_needs_a_checkpoint_of_this_network(
     [
         ("data.dataset.init_args.name", "ogbg-molesoll", "did you mean 'ogbg-molesol'?"),
         ("features.node_categories", [3, 5, 12, 12, 10, 6, 6, 2, 2], "features.node_categories"),
-        (f"{ENCODING}.init_args.attr_name", "walks", "LinearEncoder needs the field"),
+        (f"{ENCODING}.init_args.attr_name", "walks", "NodeEncoder needs the field"),
         ("trainer.max_epochs", -1, "schedule 'cosine' ends after the last step"),
     ],
 )

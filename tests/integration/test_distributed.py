@@ -52,7 +52,7 @@ def test_an_error_of_all_processes_is_said_once(
     experiment["data"]["encodings"][0]["init_args"]["attr_name"] = "walks"
     finished = graphpe_process("fit", "--config", write_config(experiment))
     assert finished.returncode == 1
-    assert finished.stderr.count("LinearEncoder needs the field") == 1, finished.stderr
+    assert finished.stderr.count("NodeEncoder needs the field") == 1, finished.stderr
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

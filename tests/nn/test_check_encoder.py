@@ -14,8 +14,8 @@ from graphpe.nn import (
     EmbeddingEncoder,
     FieldEncoder,
     FieldRequirement,
-    LinearEncoder,
     MagLapNet,
+    NodeEncoder,
     PairEncoder,
 )
 from graphpe.nn.blocks import normalization
@@ -25,7 +25,7 @@ from graphpe.testing import check_encoder
 
 SMALL = {"hidden_channels": 8, "num_layers": 2, "num_filters": 3}
 GOOD = {
-    "linear": lambda: LinearEncoder(5, 7),
+    "linear": lambda: NodeEncoder(5, 7),
     "embedding": lambda: EmbeddingEncoder(2, 4, 7),
     "eigenvector": lambda: EigenvectorEncoder(6, 7),
     **{
@@ -402,14 +402,14 @@ def test_rotations_need_the_eigenvalues() -> None:
 
 
 def test_a_transform_that_is_not_known_is_not_looked_for() -> None:
-    check_encoder(LinearEncoder(5, 7, field="own_pe"))
+    check_encoder(NodeEncoder(5, 7, field="own_pe"))
 
 
 def test_untestable_claims_are_refused() -> None:
     class Phase(Encoder):
         invariant_to = frozenset({"phase"})
 
-    class Elsewhere(LinearEncoder):
+    class Elsewhere(NodeEncoder):
         invariant_to = frozenset({"sign"})
 
     with pytest.raises(ValueError, match="cannot test invariance to 'phase'"):

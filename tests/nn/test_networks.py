@@ -20,7 +20,7 @@ from graphpe.nn import (
     FieldEncoder,
     GraphNetwork,
     GraphTransformer,
-    LinearEncoder,
+    NodeEncoder,
     NodeMLP,
     Readout,
     Transformer,
@@ -272,7 +272,7 @@ def test_full_attention_is_sparse_attention_on_the_complete_graph() -> None:
 
 def test_encodings_are_added_to_the_embedded_nodes() -> None:
     batch = batch_of("path", "complete")
-    linear = LinearEncoder(K, 8, "laplacian_eigenvector_pe", "AddLaplacianEigenvectorPE")
+    linear = NodeEncoder(K, 8, "laplacian_eigenvector_pe", "AddLaplacianEigenvectorPE")
 
     class Bare(GraphNetwork):
         def propagate(self, x, data, layout, pair_encodings):
@@ -294,8 +294,8 @@ def test_unused_edge_update_of_the_last_layer_is_frozen() -> None:
 
 
 def test_encoder_of_another_width_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"LinearEncoder has out_channels=8.*hidden_channels=16"):
-        GINE(FEATURES, hidden_channels=16, positional_encoders=[LinearEncoder(3, 8)])
+    with pytest.raises(ValueError, match=r"NodeEncoder has out_channels=8.*hidden_channels=16"):
+        GINE(FEATURES, hidden_channels=16, positional_encoders=[NodeEncoder(3, 8)])
 
 
 def test_encoder_of_another_level_is_refused() -> None:
@@ -318,7 +318,7 @@ def test_encoder_of_another_level_is_refused() -> None:
         ("SPE", "positional_encoders is a str"),
         (
             [spe(16), torch.nn.Linear(3, 16)],
-            r"positional_encoders\[1\] is a Linear; it must be an encoder, such as LinearEncoder",
+            r"positional_encoders\[1\] is a Linear; it must be an encoder, such as NodeEncoder",
         ),
         ([SPE], r"positional_encoders\[0\] is the class SPE"),
         ([None], r"positional_encoders\[0\] is a NoneType"),
@@ -369,7 +369,7 @@ class TestCheckFields:
             GINE(FEATURES).check_fields({})
 
     def test_missing_field(self) -> None:
-        network = GINE(FEATURES, hidden_channels=8, positional_encoders=[LinearEncoder(4, 8)])
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=[NodeEncoder(4, 8)])
         with pytest.raises(ValueError, match=r"'random_walk_pe'.*AddRandomWalkPE"):
             network.check_fields(FIELDS)
 
@@ -382,7 +382,7 @@ class TestCheckFields:
             network.check_fields(FIELDS)
 
     def test_wrong_level(self) -> None:
-        encoder = LinearEncoder(K, 8, "laplacian_eigenvalue")
+        encoder = NodeEncoder(K, 8, "laplacian_eigenvalue")
         network = GINE(FEATURES, hidden_channels=8, positional_encoders=[encoder])
         with pytest.raises(ValueError, match="as a node field, but it is a graph field"):
             network.check_fields(FIELDS)
@@ -403,7 +403,7 @@ class TestCheckFields:
     @pytest.mark.parametrize(
         ("encoder", "partly"),
         [
-            (LinearEncoder(K, 8, "laplacian_eigenvector_pe"), ""),
+            (NodeEncoder(K, 8, "laplacian_eigenvector_pe"), ""),
             (EigenvectorEncoder(K, 8), r" \(only to signs, which it learns\)"),
         ],
     )

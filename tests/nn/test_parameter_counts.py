@@ -10,7 +10,7 @@ from graphpe.nn import (
     SPE,
     EigenvectorEncoder,
     GraphTransformer,
-    LinearEncoder,
+    NodeEncoder,
     NodeMLP,
     Transformer,
 )
@@ -112,4 +112,4 @@ def test_transformer() -> None:
 
 
 def test_linear() -> None:
-    assert count_parameters(LinearEncoder(20, 64)) == linear(20, 64)
+    assert count_parameters(NodeEncoder(20, 64)) == linear(20, 64)

@@ -9,7 +9,7 @@ import torch
 from nn_batches import FEATURES, batch_of, graphs, largest_error
 from torch_geometric.data import Batch, Data
 
-from graphpe.nn import LinearEncoder, PairEncoder, Transformer
+from graphpe.nn import NodeEncoder, PairEncoder, Transformer
 from graphpe.tasks import Features
 
 OPTIONS = {
@@ -34,7 +34,7 @@ def transformer(options: dict, level: str = "graph", features: Features = FEATUR
     if options.pop("positional_encoders", False):
         options["positional_encoders"] = [
             PairEncoder(3, 5, "relation"),
-            LinearEncoder(2, 16, "position"),
+            NodeEncoder(2, 16, "position"),
         ]
     return Transformer(features, 2, 16, 2, 4, level=level, **options).double()
 

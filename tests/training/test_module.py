@@ -17,7 +17,7 @@ from training_graphs import FEATURES, REGRESSION, cycles, network, quiet_trainer
 
 from graphpe.data import GraphDataModule, InMemorySource
 from graphpe.fields import Field
-from graphpe.nn import GINE, LinearEncoder
+from graphpe.nn import GINE, NodeEncoder
 from graphpe.tasks import Task, TaskLevel
 from graphpe.training import BestCheckpoint, GraphPredictor
 from graphpe.transforms import AddRandomWalkPE
@@ -55,7 +55,7 @@ def test_training_is_reproducible_to_the_bit(tmp_path: Path) -> None:
     weights = []
     for _ in range(2):
         seed_everything(3, verbose=False)
-        encoder = LinearEncoder(4, 8)
+        encoder = NodeEncoder(4, 8)
         predictor = GraphPredictor(network(encoders=[encoder]), REGRESSION)
         quiet_trainer(tmp_path).fit(predictor, _data_module([ENCODED]))
         weights.append(torch.cat([p.flatten() for p in predictor.parameters()]))
@@ -64,7 +64,7 @@ def test_training_is_reproducible_to_the_bit(tmp_path: Path) -> None:
 
 def test_a_missing_encoding_stops_the_training_before_it_starts(tmp_path: Path) -> None:
     """toenshoff/LRGB#2: a configuration silently lacked its encoding and lost half the score."""
-    predictor = GraphPredictor(network(encoders=[LinearEncoder(4, 8)]), REGRESSION)
+    predictor = GraphPredictor(network(encoders=[NodeEncoder(4, 8)]), REGRESSION)
     with pytest.raises(ValueError, match=r"'random_walk_pe'.*AddRandomWalkPE"):
         quiet_trainer(tmp_path).fit(predictor, _data_module())
 

@@ -1,20 +1,15 @@
-"""Learned encoders of positional and structural fields."""
+"""Learned encoders of fields, in one folder per kind."""
 
 from __future__ import annotations
 
+from graphpe.nn.encoders.any_field import EmbeddingEncoder, NodeEncoder, PairEncoder
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
-from graphpe.nn.encoders.complex_spe import ComplexSPE
-from graphpe.nn.encoders.eigenvector import EigenvectorEncoder
-from graphpe.nn.encoders.embedding import EmbeddingEncoder
-from graphpe.nn.encoders.linear import LinearEncoder
-from graphpe.nn.encoders.mag_lap_net import MagLapNet
-from graphpe.nn.encoders.pair_encoder import PairEncoder
-from graphpe.nn.encoders.spe import SPE
+from graphpe.nn.encoders.spectral import SPE, ComplexSPE, EigenvectorEncoder, MagLapNet
 
 # Every encoder of graphpe.
 ENCODERS: tuple[type[FieldEncoder], ...] = (
     EigenvectorEncoder,
-    LinearEncoder,
+    NodeEncoder,
     SPE,
     ComplexSPE,
     MagLapNet,
@@ -30,7 +25,7 @@ __all__ = [
     "EmbeddingEncoder",
     "FieldEncoder",
     "FieldRequirement",
-    "LinearEncoder",
     "MagLapNet",
+    "NodeEncoder",
     "PairEncoder",
 ]

@@ -16,6 +16,9 @@ from torch_geometric.data import Data
 from graphpe.fields import Field, Level, Symmetry
 from graphpe.nn.layout import GraphLayout
 
+# What a network does with the output of an encoder.
+Role = Literal["add", "gate", "rotate"]
+
 # The symmetries that an invariance includes: a sign is a rotation of a one-dimensional eigenspace, and a phase.
 _INCLUDES: dict[Symmetry, frozenset[Symmetry]] = {
     "none": frozenset({"none"}),
@@ -176,6 +179,9 @@ class FieldEncoder(nn.Module, ABC):
         requires: The fields that it reads, in the order of :meth:`read`.
         out_channels: Width of the output.
         level: What a row of the output describes.
+        role: What a network does with the output: ``"add"`` (to the vectors of nodes or edges, or, for pairs, to what
+            attention and the head of pairs see), ``"gate"`` (the vectors of edges are multiplied by it), or
+            ``"rotate"`` (angles of nodes, by which attention rotates queries and keys).
         invariant_to: Symmetries of its fields that leave the output as it is in evaluation; of the class where all
             instances have them, else of an instance.
         augments: Symmetries that it only learns, by a random draw per graph in training.
@@ -187,6 +193,7 @@ class FieldEncoder(nn.Module, ABC):
     requires: tuple[FieldRequirement, ...]
     out_channels: int
     level: Level = "node"
+    role: ClassVar[Role] = "add"
     invariant_to: frozenset[Symmetry] = frozenset()
     augments: ClassVar[frozenset[Symmetry]] = frozenset()
     reads_complex: ClassVar[bool] = False

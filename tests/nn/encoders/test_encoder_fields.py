@@ -6,7 +6,7 @@ import pytest
 import torch
 from nn_batches import batch_of
 
-from graphpe.nn import SPE, EigenvectorEncoder, FieldEncoder, FieldRequirement, LinearEncoder
+from graphpe.nn import SPE, EigenvectorEncoder, FieldEncoder, FieldRequirement, NodeEncoder
 from graphpe.nn.encoders import ENCODERS
 
 SMALL_SPE = {"hidden_channels": 8, "num_layers": 2, "num_filters": 3}
@@ -16,9 +16,9 @@ def test_missing_field_names_field_and_transform() -> None:
     """LRGB#2: a configuration silently lacked its encoding and lost half the score."""
     batch = batch_of("path")
     with pytest.raises(
-        ValueError, match=r"LinearEncoder needs the field 'random_walk_pe'.*AddRandom"
+        ValueError, match=r"NodeEncoder needs the field 'random_walk_pe'.*AddRandom"
     ):
-        LinearEncoder(4, 8)(batch)
+        NodeEncoder(4, 8)(batch)
     for name in ("pe", "value", "count"):
         broken = batch_of("path")
         attribute = {
@@ -82,9 +82,9 @@ def test_fields_take_the_type_of_the_parameters(dtype: torch.dtype) -> None:
 def test_other_numbers_than_floats_are_refused(dtype: torch.dtype) -> None:
     batch = batch_of("path")
     batch.random_walk_pe = torch.ones(6, 4).to(dtype)
-    message = f"'random_walk_pe' is {dtype}, but LinearEncoder needs floats"
+    message = f"'random_walk_pe' is {dtype}, but NodeEncoder needs floats"
     with pytest.raises(ValueError, match=message):
-        LinearEncoder(4, 8)(batch)
+        NodeEncoder(4, 8)(batch)
 
 
 def test_a_count_is_an_integer() -> None:
@@ -97,7 +97,7 @@ def test_a_count_is_an_integer() -> None:
 @pytest.mark.parametrize(
     ("encoder", "arguments"),
     [
-        (LinearEncoder, {"in_channels": 3, "out_channels": 8}),
+        (NodeEncoder, {"in_channels": 3, "out_channels": 8}),
         (EigenvectorEncoder, {"k": 3, "out_channels": 8}),
         (
             SPE,

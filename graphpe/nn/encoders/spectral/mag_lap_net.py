@@ -12,7 +12,7 @@ from torch_geometric.utils import scatter
 from graphpe.checks import require_boolean, require_choice
 from graphpe.nn.blocks import check_positive
 from graphpe.nn.encoders.base import FieldEncoder
-from graphpe.nn.encoders.magnetic_fields import magnetic_requirements
+from graphpe.nn.encoders.spectral.magnetic_fields import magnetic_requirements
 from graphpe.nn.layout import graph_layout
 
 Element = Literal["mlp", "gnn"]

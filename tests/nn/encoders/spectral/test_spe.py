@@ -11,7 +11,7 @@ from nn_batches import batch_of, graphs, largest_error, spectrum
 from torch_geometric.data import Batch, Data
 
 from graphpe.nn import SPE
-from graphpe.nn.encoders.spe import weighted_products
+from graphpe.nn.encoders.spectral.spe import weighted_products
 from graphpe.nn.layout import graph_layout, node_pairs
 
 TOLERANCE = 1e-9

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from graphpe.nn.encoders.eigenvalue_filters import DeepSetsFilters, ElementwiseFilters
+from graphpe.nn.encoders.spectral.eigenvalue_filters import DeepSetsFilters, ElementwiseFilters
 
 GRAPH = torch.tensor([0, 0, 0, 1, 3, 3])
 EIGENVALUES = torch.tensor([-0.3, 0.5, 1.5, 0.0, 0.0, 2.0])

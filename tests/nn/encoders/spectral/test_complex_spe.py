@@ -17,8 +17,8 @@ from torch_geometric.data import Batch, Data
 
 from graphpe._testing.small_graphs import small_directed_graphs, small_graphs
 from graphpe.fields import Field
-from graphpe.nn import GINE, ComplexSPE, FieldEncoder, FieldRequirement, LinearEncoder
-from graphpe.nn.encoders.hermitian_products import hermitian_products
+from graphpe.nn import GINE, ComplexSPE, FieldEncoder, FieldRequirement, NodeEncoder
+from graphpe.nn.encoders.spectral.hermitian_products import hermitian_products
 from graphpe.nn.layout import graph_layout, node_pairs
 from graphpe.transforms import AddMagneticLaplacianPE
 
@@ -391,12 +391,10 @@ class TestFieldsThatDoNotFit:
         """The width fits, the shape does not."""
         field = AddMagneticLaplacianPE(6, q=SEVERAL).fields()[1]
         requirement = FieldRequirement(VALUE, "graph", 18, "AddMagneticLaplacianPE")
-        with pytest.raises(
-            ValueError, match=r"rows of shape \[3, 6\]; LinearEncoder needs a matrix"
-        ):
-            requirement.check(field, "LinearEncoder")
-        with pytest.raises(ValueError, match="LinearEncoder needs a matrix"):
-            requirement.read(self.batch(), graph_layout(self.batch()), "LinearEncoder")
+        with pytest.raises(ValueError, match=r"rows of shape \[3, 6\]; NodeEncoder needs a matrix"):
+            requirement.check(field, "NodeEncoder")
+        with pytest.raises(ValueError, match="NodeEncoder needs a matrix"):
+            requirement.read(self.batch(), graph_layout(self.batch()), "NodeEncoder")
 
     def test_no_tensor(self) -> None:
         batch = self.batch()
@@ -406,10 +404,8 @@ class TestFieldsThatDoNotFit:
 
     def test_a_complex_field_for_floats(self) -> None:
         batch = Batch.from_data_list(list(graphs(6).values()))
-        with pytest.raises(
-            ValueError, match=r"is torch\.complex128, but LinearEncoder needs floats"
-        ):
-            LinearEncoder(6, 4, PE)(batch)
+        with pytest.raises(ValueError, match=r"is torch\.complex128, but NodeEncoder needs floats"):
+            NodeEncoder(6, 4, PE)(batch)
 
     def test_a_shape_of_another_width(self) -> None:
         with pytest.raises(ValueError, match=r"width 5, but rows of shape \(2, 3\)"):
@@ -467,8 +463,8 @@ def test_networks_accept_it_and_recommend_it_for_complex_fields_only() -> None:
         UserWarning, match="basis.* Magnitudes is not .*; ComplexSPE is invariant to it$"
     ):
         network.check_fields(fields)
-    network = GINE(FEATURES, hidden_channels=8, positional_encoders=[LinearEncoder(6, 8, "v")])
-    with pytest.warns(UserWarning, match="LinearEncoder is not .*; SPE is invariant to it$"):
+    network = GINE(FEATURES, hidden_channels=8, positional_encoders=[NodeEncoder(6, 8, "v")])
+    with pytest.warns(UserWarning, match="NodeEncoder is not .*; SPE is invariant to it$"):
         network.check_fields({"v": Field("v", "node", 6, symmetry="basis")})
     changed = fields | {PE: dataclasses.replace(fields[PE], symmetry="phase")}
     network = GINE(FEATURES, hidden_channels=8, positional_encoders=[ComplexSPE(6, 8)])

@@ -8,7 +8,7 @@ from nn_batches import largest_error
 from torch import Tensor
 
 from graphpe.nn.encoders import hermitian_products as module
-from graphpe.nn.encoders.hermitian_products import hermitian_products
+from graphpe.nn.encoders.spectral.hermitian_products import hermitian_products
 from graphpe.nn.layout import GraphLayout, node_pairs
 
 # From 32 on, graphs of nearly the same size are padded to one another: 33 and 34, 64 to 67.

@@ -13,9 +13,9 @@ from torch_geometric.utils import scatter
 from graphpe.fields import Symmetry
 from graphpe.nn.blocks import Normalization, check_positive
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
-from graphpe.nn.encoders.eigenvalue_filters import DeepSetsFilters, ElementwiseFilters
-from graphpe.nn.encoders.pair_networks import PairGIN, PairMLP
+from graphpe.nn.encoders.spectral.eigenvalue_filters import DeepSetsFilters, ElementwiseFilters
 from graphpe.nn.layout import GraphLayout, NodePairs, graph_layout, node_pairs
+from graphpe.nn.pair_networks import PairGIN, PairMLP
 
 
 class SPE(FieldEncoder):

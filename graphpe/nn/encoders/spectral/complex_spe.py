@@ -13,10 +13,10 @@ from graphpe.checks import require_choice
 from graphpe.fields import Symmetry
 from graphpe.nn.blocks import Normalization, check_positive, mlp
 from graphpe.nn.encoders.base import FieldEncoder
-from graphpe.nn.encoders.hermitian_products import hermitian_products
-from graphpe.nn.encoders.magnetic_fields import magnetic_requirements
-from graphpe.nn.encoders.pair_networks import PairGIN, PairMLP
+from graphpe.nn.encoders.spectral.hermitian_products import hermitian_products
+from graphpe.nn.encoders.spectral.magnetic_fields import magnetic_requirements
 from graphpe.nn.layout import graph_layout, node_pairs
+from graphpe.nn.pair_networks import PairGIN, PairMLP
 
 Readout = Literal["node", "pair", "edge"]
 

@@ -10,7 +10,7 @@ from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
 from graphpe.nn.layout import graph_layout
 
 
-class LinearEncoder(FieldEncoder):
+class NodeEncoder(FieldEncoder):
     """Maps a node field by a linear layer: :math:`W f_i + b`.
 
     For fields without symmetry, such as return probabilities of random walks. It has no way to respect signs of

@@ -12,8 +12,8 @@ from torch_geometric.utils import scatter
 from graphpe.checks import require_choice
 from graphpe.nn.blocks import Normalization, check_positive, mlp
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
-from graphpe.nn.encoders.pair_networks import apply_to_rows
 from graphpe.nn.layout import graph_layout, node_pairs
+from graphpe.nn.pair_networks import apply_to_rows
 
 _DEFAULT_FIELD = "directed_random_walk_pe"
 

@@ -1,0 +1,9 @@
+"""Encoders of any field of nodes or of pairs, for those without symmetry."""
+
+from __future__ import annotations
+
+from graphpe.nn.encoders.any_field.embedding import EmbeddingEncoder
+from graphpe.nn.encoders.any_field.node_encoder import NodeEncoder
+from graphpe.nn.encoders.any_field.pair_encoder import PairEncoder
+
+__all__ = ["EmbeddingEncoder", "NodeEncoder", "PairEncoder"]
