@@ -7,7 +7,7 @@ import torch
 from nn_batches import batch_of, largest_error
 from torch_geometric.data import Batch, Data
 
-from graphpe.nn.encoders import pair_networks
+from graphpe.nn import pair_networks
 from graphpe.nn.layout import graph_layout, node_pairs
 from graphpe.nn.pair_networks import PairGIN, PairMLP
 

@@ -7,7 +7,7 @@ import torch
 from nn_batches import largest_error
 from torch import Tensor
 
-from graphpe.nn.encoders import hermitian_products as module
+from graphpe.nn.encoders.spectral import hermitian_products as module
 from graphpe.nn.encoders.spectral.hermitian_products import hermitian_products
 from graphpe.nn.layout import GraphLayout, node_pairs
 
