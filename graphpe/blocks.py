@@ -13,6 +13,7 @@ from torch import Tensor
 
 from graphpe import linalg
 from graphpe.linalg.spectra.connected_components import component_labels_of_edges
+from graphpe.linalg.spectra.eigenspaces import scale_starts
 from graphpe.linalg.spectra.eigh import random_walk_vectors
 
 if TYPE_CHECKING:
@@ -145,7 +146,9 @@ def _eigenpairs(block: Block, normalization: linalg.Normalization) -> tuple[Tens
     if normalization == "rw" and block.n > 0:  # without a second decomposition
         values, vectors = block.eigenpairs("sym")
         degrees = linalg.degree(linalg.without_self_loops(block.undirected_adjacency))
-        return values, random_walk_vectors(vectors, torch.where(degrees > 0, degrees, 1.0))
+        zeros = (values == 0).sum(-1, keepdim=True)
+        starts = scale_starts(values, zeros, values[:, -1:])
+        return values, random_walk_vectors(vectors, torch.where(degrees > 0, degrees, 1.0), starts)
     return linalg.laplacian_eigenpairs(
         block.undirected_adjacency, normalization, block.component_labels
     )

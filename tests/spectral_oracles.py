@@ -31,6 +31,15 @@ def components(data: Data) -> list[list[int]]:
     return [sorted(component) for component in networkx.connected_components(graph)]
 
 
+def check_lengths(values: np.ndarray, vectors: np.ndarray, bound: float) -> None:
+    """Vectors of the eigenvalue 0 have unit length, those of any other eigenspace in the root mean square."""
+    squares = (vectors**2).sum(0)
+    equal = np.diff(values) <= 1e-6 * values[1:] + 1e-12 * bound
+    equal &= values[:-1] != 0
+    for squares_of_space in np.split(squares, np.flatnonzero(~equal) + 1):
+        np.testing.assert_allclose(squares_of_space.sum(), len(squares_of_space), atol=1e-10)
+
+
 def pseudo_inverse(data: Data) -> np.ndarray:
     """L⁺ of each component: L + c J / n, with J all ones, is invertible, and its inverse is L⁺ + J / (c n)."""
     matrix = laplacian(data)

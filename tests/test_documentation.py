@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from graphpe.nn.encoders import ENCODERS
 from graphpe.transforms import Encoding, all_encodings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -68,3 +69,22 @@ def test_the_page_says_which_encodings_have_a_sparse_form() -> None:
         (large,) = re.findall(rf"^\| `{cls.__name__}\(.*\|([^|]*)\|$", text, re.MULTILINE)
         has_form = cls.encode_large is not Encoding.encode_large
         assert bool(large.strip()) == has_form, cls.__name__
+
+
+def test_every_encoder_is_in_the_tables() -> None:
+    text = (REPOSITORY / "docs" / "encoders.md").read_text()
+    missing = [cls.__name__ for cls in ENCODERS if f"| `{cls.__name__}(" not in text]
+    assert not missing, f"docs/encoders.md lacks {missing}"
+
+
+def test_the_page_says_what_encoders_are_invariant_to() -> None:
+    text = (REPOSITORY / "docs" / "encoders.md").read_text()
+    section = text.partition("## Eigenvectors")[2].partition("\n## ")[0]
+    for name, cell in re.findall(r"^\| `(\w+)\(.*\| ([^|]*) \|[^|]*\|$", section, re.MULTILINE):
+        cls = next(cls for cls in ENCODERS if cls.__name__ == name)
+        always = set() if ":" in cell else set(cell.split(", "))
+        declared = set(cls.invariant_to)
+        if cls.reads_complex and declared:
+            declared.discard("sign")  # a sign is a phase
+        plural = {"sign": "signs", "basis": "bases", "phase": "phases"}
+        assert always == {plural[symmetry] for symmetry in declared}, name

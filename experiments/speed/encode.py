@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from pathlib import Path
 import torch_geometric.transforms as pyg_transforms
 from benchmark_graphs import zinc
 from measuring import circumstances, seconds
+from memory import peak_resident, reset_peak, resident
 from rich.console import Console
 from rich.table import Table
 from torch_geometric.data import Data, InMemoryDataset
@@ -165,21 +165,6 @@ def peak_memory(arguments: argparse.Namespace) -> dict:
         "peak_mib": peak / 2**20,
         "allowed_mib": (1.5 * result + DEFAULT_MEMORY_BUDGET) / 2**20,
     }
-
-
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def reset_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_resident() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError("the kernel does not report VmHWM")
 
 
 def show(report: dict) -> None:

@@ -6,18 +6,33 @@ import copy
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from graphpe._testing.small_graphs import small_directed_graphs, small_graphs
-from graphpe.nn.encoders import FieldEncoder, FieldRequirement
-from graphpe.transforms import AddMagneticLaplacianPE
+from graphpe._testing.encoder_graphs import (
+    LAPLACIAN,
+    MAGNETIC,
+    SpectralNames,
+    add_fields,
+    in_float64,
+    num_rows,
+    permute,
+    random_phases,
+    random_signs,
+    rotate_eigenspaces,
+    with_other_padding,
+)
+from graphpe._testing.small_graphs import random_graphs, small_directed_graphs, small_graphs
+from graphpe.nn.encoders import FieldEncoder, RandomFeatureEncoder
+from graphpe.nn.layout import graph_layout
 
 # Everything is computed in float64, so that a difference above this is no rounding error.
 _TOLERANCE = 1e-6
+
+# Of the norm of all outputs: bfloat16 has eight bits, and a normalisation makes the errors of small numbers large.
+_BFLOAT16_TOLERANCE = 0.2
 
 
 def check_encoder(
@@ -28,13 +43,23 @@ def check_encoder(
     eigenvalues: str | None = None,
     count: str | None = None,
     seed: int = 0,
+    compiled: bool = True,
 ) -> None:
     """Tests that an encoder keeps the contract of :class:`~graphpe.nn.FieldEncoder` and what it declares.
 
-    On graphs of all sorts, with float64 copies of the encoder: finite output of the declared shape, dependence on all
-    its fields, invariance to the symmetries in ``invariant_to``, equivariance to node permutations, independence of the
-    other graphs in the batch in evaluation (and in training unless ``mixes_graphs_in_training``), finite gradients for
-    all trainable parameters, saving and loading, an error for each missing field, and a batch that is left as it is.
+    On graphs of all sorts, among them some with fewer nodes than columns, one node or none, and random ones, with
+    float64 copies of the encoder:
+
+    - finite output of the declared shape, and dependence on all its fields;
+    - invariance to the symmetries in ``invariant_to``, in evaluation;
+    - equivariance to node permutations; for encoders that draw random features, if these are permuted too;
+    - independence of the other graphs in the batch in evaluation, and in training unless ``mixes_graphs_in_training``;
+    - independence of the columns that the count field says are padding, in evaluation and training;
+    - finite gradients for all trainable parameters and fields, also at repeated eigenvalues and where fields are zero;
+    - saving and loading the state, an error for each missing field, and a batch that is left as it is;
+    - about the same output under ``torch.autocast`` to bfloat16, and finite gradients;
+    - the same output when compiled by ``torch.compile`` (graph breaks are allowed), unless its ``compile_exception``
+      says why not.
 
     Args:
         encoder: The encoder, with its initial or trained parameters; it is not changed.
@@ -47,23 +72,26 @@ def check_encoder(
         eigenvalues: Name of the graph field that tells which eigenvectors share an eigenspace.
         count: Name of the graph field with the number of eigenvectors that are not padding.
         seed: Seed of all random choices.
+        compiled: Whether to compile it too, which takes some seconds.
 
     Raises:
         AssertionError: If the encoder breaks the contract; the message says where and by how much.
         ValueError: If the encoder declares an invariance that cannot be tested on its fields.
     """
     is_complex = any(need.kind == "complex" for need in encoder.requires)
-    usual = _MAGNETIC if is_complex else _LAPLACIAN
-    names = _SpectralNames(
+    usual = MAGNETIC if is_complex else LAPLACIAN
+    names = SpectralNames(
         eigenvectors or usual.eigenvectors, eigenvalues or usual.eigenvalues, count or usual.count
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if graphs is None:
-            graphs = small_graphs() | (small_directed_graphs() if is_complex else {})
+            graphs = small_graphs() | random_graphs()
+            if is_complex:
+                graphs |= small_directed_graphs()
             for graph in graphs.values():
-                _add_fields(graph, encoder.requires, names)
-        graphs = {name: _in_float64(graph) for name, graph in graphs.items()}
+                add_fields(graph, encoder.requires, names)
+        graphs = {name: in_float64(graph) for name, graph in graphs.items()}
         encoder = copy.deepcopy(encoder).cpu().double()
         check = _Check(encoder, graphs, names)
         check.output()
@@ -71,23 +99,13 @@ def check_encoder(
         check.invariance()
         check.permutation_equivariance()
         check.batch_independence()
+        check.padding()
         check.gradients()
         check.state()
+        check.autocast()
+        if compiled and not encoder.compile_exception:
+            check.compiling()
 
-
-@dataclass(frozen=True)
-class _SpectralNames:
-    eigenvectors: str
-    eigenvalues: str
-    count: str
-
-
-_LAPLACIAN = _SpectralNames(
-    "laplacian_eigenvector_pe", "laplacian_eigenvalue", "laplacian_eigenvector_count"
-)
-_MAGNETIC = _SpectralNames(
-    "magnetic_eigenvector_pe", "magnetic_eigenvalue", "magnetic_eigenvector_count"
-)
 
 # What a test of an invariance does to the eigenvectors.
 _CHANGES = {
@@ -101,7 +119,7 @@ _CHANGES = {
 class _Check:
     encoder: FieldEncoder
     graphs: dict[str, Data]
-    names: _SpectralNames
+    names: SpectralNames
     expected: dict[str, Tensor] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +155,7 @@ class _Check:
     @torch.no_grad()
     def output(self) -> None:
         for name, graph in self.graphs.items():
-            shape = (_num_rows(graph, self.encoder.level), self.encoder.out_channels)
+            shape = (num_rows(graph, self.encoder.level), self.encoder.out_channels)
             got = self.expected[name]
             assert got.shape == shape, (
                 f"graph {name!r}: the output has shape {list(got.shape)}, not {list(shape)}"
@@ -180,11 +198,11 @@ class _Check:
                 changed = graph.clone()
                 vectors = graph[self.names.eigenvectors]
                 if symmetry == "sign":
-                    vectors = vectors * _random_signs(vectors.shape[1:])
+                    vectors = vectors * random_signs(vectors.shape[1:])
                 elif symmetry == "phase":
-                    vectors = vectors * _random_phases(vectors.shape[1:])
+                    vectors = vectors * random_phases(vectors.shape[1:])
                 else:
-                    vectors = _rotate_eigenspaces(graph, self.names)
+                    vectors = rotate_eigenspaces(graph, self.names)
                 changed[self.names.eigenvectors] = vectors
                 self.compare(self.encode([changed]), name, _CHANGES[symmetry])
 
@@ -207,15 +225,22 @@ class _Check:
     @torch.no_grad()
     def permutation_equivariance(self) -> None:
         for name, graph in self.graphs.items():
-            permuted, rows = _permute(graph, self.encoder)
-            got = self.encode([permuted])
+            permuted, new_node, rows = permute(graph, self.encoder)
+            if isinstance(self.encoder, RandomFeatureEncoder):
+                layout = graph_layout(graph)
+                features = self.encoder.draw(layout)
+                moved = torch.empty_like(features)
+                moved[new_node] = features
+                got = self.encoder.encode(permuted, layout, moved)
+            else:
+                got = self.encode([permuted])
             self.compare(got[rows], name, "a permutation of the nodes, undone on the output,")
 
     @torch.no_grad()
     def batch_independence(self) -> None:
         modes = [False] if self.encoder.mixes_graphs_in_training else [False, True]
         graphs = list(self.graphs.values())
-        rows = [_num_rows(graph, self.encoder.level) for graph in graphs]
+        rows = [num_rows(graph, self.encoder.level) for graph in graphs]
         for training in modes:
             self.encoder.train(training)
             mode = "training" if training else "evaluation"
@@ -226,11 +251,38 @@ class _Check:
                 self.compare(self.encode([graph]), name, f"switching to {mode}")
         self.encoder.eval()
 
+    @torch.no_grad()
+    def padding(self) -> None:
+        """Other numbers in the columns that are padding change nothing, also in the statistics of a normalisation."""
+        spectral = {self.names.eigenvectors, self.names.eigenvalues, self.names.count}
+        read = {need.name for need in self.encoder.requires}
+        if self.names.count not in read:
+            return
+        graphs = list(self.graphs.values())
+        changed = [with_other_padding(graph, self.names, spectral & read) for graph in graphs]
+        for training in (False, True):
+            self.encoder.train(training)
+            encoded = []
+            for version in (graphs, changed):
+                torch.manual_seed(0)  # for what is random in training
+                encoded.append(self.encode(version))
+            expected, got = encoded
+            if got.numel():
+                error = float((got - expected).abs().max() / expected.abs().max().clamp(min=1))
+                mode = "training" if training else "evaluation"
+                assert error < _TOLERANCE, (
+                    f"other numbers in columns that are padding change the output, in {mode}, by {error:.1e}"
+                )
+        self.encoder.eval()
+
     def gradients(self) -> None:
         self.encoder.train()
         everything = list(self.graphs.values())
-        for name, graphs in [(name, [graph]) for name, graph in self.graphs.items()] + [
-            ("all in a batch", everything)
+        zero = [_with_zero_fields(graph, self.encoder) for graph in everything]
+        for name, graphs in [
+            *((name, [graph]) for name, graph in self.graphs.items()),
+            ("all in a batch, with zero fields", zero),
+            ("all in a batch", everything),
         ]:
             batch = Batch.from_data_list(graphs)
             fields = {
@@ -274,73 +326,38 @@ class _Check:
             "saving and loading the state changes the output"
         )
 
-
-def _add_fields(graph: Data, requires: tuple[FieldRequirement, ...], names: _SpectralNames) -> None:
-    """Attaches what an encoder requires: the spectrum under its names, random numbers otherwise."""
-    for requirement in requires:
-        shape = (_num_rows(graph, requirement.level), *_row_shape(requirement))
-        dtype = {"float": torch.float64, "complex": torch.complex128}.get(requirement.kind)
-        graph[requirement.name] = (
-            torch.randint(0, 2, shape) if dtype is None else torch.randn(shape, dtype=dtype)
+    def autocast(self) -> None:
+        """In bfloat16, which has the range of float32 but eight bits."""
+        encoder = copy.deepcopy(self.encoder).float()
+        batch = Batch.from_data_list(list(self.graphs.values()))
+        outputs = []
+        for enabled in (False, True):
+            encoder.zero_grad()
+            with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+                outputs.append(encoder(batch).float())
+            if outputs[-1].requires_grad:  # there may be no parameters
+                outputs[-1].sum().backward()
+        expected, got = (output.detach() for output in outputs)
+        assert bool(got.isfinite().all()), "under autocast to bfloat16 the output is not finite"
+        error = float((got - expected).norm() / expected.norm().clamp(min=1e-6))
+        assert error < _BFLOAT16_TOLERANCE, (
+            f"autocast to bfloat16 changes the output by {error:.0%} of its norm"
         )
-    spectral = [need for need in requires if need.name in (names.eigenvectors, names.eigenvalues)]
-    if any(need.kind == "complex" for need in spectral):
-        _add_magnetic_spectrum(graph, _row_shape(spectral[0]), names)
-    elif spectral:
-        values, vectors, count = _spectrum(graph, _row_shape(spectral[0])[-1])
-        graph[names.eigenvalues], graph[names.eigenvectors] = values, vectors
-        graph[names.count] = count
+        for name, parameter in encoder.named_parameters():
+            finite = parameter.grad is None or bool(parameter.grad.isfinite().all())
+            assert finite, f"under autocast to bfloat16 the gradient of {name!r} is not finite"
 
-
-def _row_shape(requirement: FieldRequirement) -> tuple[int, ...]:
-    return requirement.shape or (requirement.width or 8,)
-
-
-def _add_magnetic_spectrum(graph: Data, shape: tuple[int, ...], names: _SpectralNames) -> None:
-    """Attaches the first eigenpairs of the magnetic Laplacian: ``shape`` is [k], or [Q, k] for Q potentials."""
-    potentials = tuple(0.1 * number for number in range(1, shape[0] + 1))
-    encoding = AddMagneticLaplacianPE(
-        shape[-1],
-        names.eigenvectors,
-        q=0.1 if len(shape) == 1 else potentials,
-        eigenvalue_name=names.eigenvalues,
-        count_name=names.count,
-        dtype="float64",
-    )
-    encoded = encoding(graph)
-    for name in (names.eigenvectors, names.eigenvalues, names.count):
-        graph[name] = encoded[name]
-
-
-def _spectrum(graph: Data, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The first k eigenpairs of the symmetric normalised Laplacian, padded, and their number."""
-    n = graph.num_nodes
-    adjacency = torch.zeros(n, n, dtype=torch.float64)
-    adjacency.index_put_(
-        (graph.edge_index[0], graph.edge_index[1]),
-        torch.ones(graph.num_edges, dtype=torch.float64),
-        accumulate=True,
-    )
-    adjacency.fill_diagonal_(0)
-    degree = adjacency.sum(1)
-    scale = torch.where(degree > 0, degree, 1).rsqrt()
-    laplacian = torch.diag((degree > 0).double()) - scale[:, None] * adjacency * scale
-    values, vectors = torch.linalg.eigh(laplacian)
-    count = min(n, k)
-    padded_values = torch.zeros(1, k, dtype=torch.float64)
-    padded_values[0, :count] = values[:count]
-    padded_vectors = torch.zeros(n, k, dtype=torch.float64)
-    padded_vectors[:, :count] = vectors[:, :count]
-    return padded_values, padded_vectors, torch.tensor([[count]])
-
-
-def _in_float64(graph: Data) -> Data:
-    def convert(value: Tensor) -> Tensor:
-        if value.is_complex():
-            return value.to(torch.complex128)
-        return value.double() if value.is_floating_point() else value
-
-    return graph.clone().apply(convert)
+    @torch.no_grad()
+    def compiling(self) -> None:
+        torch._dynamo.reset()
+        # Captures the graph and its derivative, as every backend needs, without a C++ compiler.
+        compiled = torch.compile(self.encoder, backend="aot_eager")
+        everything = list(self.graphs.values())
+        expected = self.encode(everything)
+        got = compiled(Batch.from_data_list(everything))
+        torch._dynamo.reset()
+        error = float((got - expected).abs().max() / expected.abs().max().clamp(min=1))
+        assert error < _TOLERANCE, f"compiling changes the output by {error:.1e}"
 
 
 def _are_equal(a: object, b: object) -> bool:
@@ -351,52 +368,10 @@ def _are_equal(a: object, b: object) -> bool:
     return not isinstance(a, Tensor) and not isinstance(b, Tensor)
 
 
-def _random_signs(shape: tuple[int, ...]) -> Tensor:
-    return 1.0 - 2.0 * torch.randint(0, 2, shape)
-
-
-def _random_phases(shape: tuple[int, ...]) -> Tensor:
-    return torch.polar(torch.ones(shape).double(), 2 * torch.pi * torch.rand(shape).double())
-
-
-def _rotate_eigenspaces(graph: Data, names: _SpectralNames) -> Tensor:
-    """The eigenvectors, with a random orthogonal or unitary matrix applied to those of each eigenvalue."""
-    vectors = graph[names.eigenvectors].clone()
-    # [n, Q, k] and [Q, k], with Q = 1 where there are no potentials; views
-    by_potential = vectors if vectors.dim() == 3 else vectors[:, None]
-    eigenvalues = graph[names.eigenvalues].view(by_potential.shape[1:])
-    count = int(graph[names.count])
-    for q, values in enumerate(eigenvalues):
-        starts = [c for c in range(count) if c == 0 or values[c] - values[c - 1] > 1e-8]
-        for start, end in pairwise([*starts, count]):
-            size = end - start
-            rotation, _ = torch.linalg.qr(torch.randn(size, size, dtype=vectors.dtype))
-            by_potential[:, q, start:end] @= rotation
-    return vectors
-
-
-def _permute(graph: Data, encoder: FieldEncoder) -> tuple[Data, Tensor]:
-    """A graph with its nodes and edges in another order, and the new row of each old row of the output."""
-    n, num_edges = graph.num_nodes, graph.num_edges
-    new_node = torch.randperm(n)
-    new_edge = torch.randperm(num_edges)
-    new_rows = {
-        "node": new_node,
-        "edge": new_edge,
-        "pair": (new_node[:, None] * n + new_node).flatten(),
-        "graph": torch.zeros(1, dtype=torch.long),
-    }
-    permuted = graph.clone()
-    permuted.edge_index = torch.empty_like(graph.edge_index)
-    permuted.edge_index[:, new_edge] = new_node[graph.edge_index]
-    for requirement in encoder.requires:
-        value = graph[requirement.name]
-        moved = torch.empty_like(value)
-        moved[new_rows[requirement.level]] = value
-        permuted[requirement.name] = moved
-    return permuted, new_rows[encoder.level]
-
-
-def _num_rows(graph: Data, level: str) -> int:
-    n = graph.num_nodes
-    return {"node": n, "edge": graph.num_edges, "pair": n * n, "graph": 1}[level]
+def _with_zero_fields(graph: Data, encoder: FieldEncoder) -> Data:
+    """All float and complex fields are zero; a bare norm has no gradient there."""
+    graph = graph.clone()
+    for need in encoder.requires:
+        if need.kind != "integer":
+            graph[need.name] = torch.zeros_like(graph[need.name])
+    return graph

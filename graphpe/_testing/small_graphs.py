@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch_geometric.data import Data
 
@@ -28,6 +30,14 @@ def small_graphs() -> dict[str, Data]:
     }
 
 
+def random_graphs() -> dict[str, Data]:
+    """Undirected random graphs by name, drawn from torch's default generator; one may be disconnected."""
+    return {
+        f"random, {n} nodes": _graph(n, (torch.rand(n, n) < density).tril(-1).nonzero().tolist())
+        for n, density in ((5, 0.5), (10, 0.15), (12, 0.4))
+    }
+
+
 def small_directed_graphs() -> dict[str, Data]:
     """Directed graphs by name, with and without repeated eigenvalues of the magnetic Laplacian."""
     return {
@@ -48,7 +58,7 @@ def _directed(num_nodes: int, edges: list[tuple[int, int]]) -> Data:
     return Data(edge_index=edge_index, num_nodes=num_nodes)
 
 
-def _graph(num_nodes: int, edges: list[tuple[int, int]]) -> Data:
+def _graph(num_nodes: int, edges: Sequence[Sequence[int]]) -> Data:
     edge_index = torch.tensor(edges, dtype=torch.long).view(-1, 2).t()
     reverse = edge_index[:, edge_index[0] != edge_index[1]].flip(0)
     return Data(edge_index=torch.cat([edge_index, reverse], dim=1), num_nodes=num_nodes)

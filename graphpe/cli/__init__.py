@@ -12,6 +12,7 @@ _COMMANDS = {
     "validate": "compute the metric on the validation part",
     "test": "compute the metric on the test part and write predictions",
     "predict": "write predictions for the test part",
+    "pretrain": "train an encoder to predict encodings, to be used on any dataset",
     "encodings": "list the encodings: fields, symmetry, cost, paper; all about one: graphpe encodings NAME",
 }
 
@@ -64,6 +65,10 @@ def _run(arguments: list[str]) -> int:
         from graphpe.cli.encodings import print_encodings
 
         return print_encodings(options)
+    if command == "pretrain":
+        from graphpe.cli.pretrain import run_pretraining
+
+        return run_pretraining(options)
     from graphpe.cli.experiment import run_experiment
 
     return run_experiment(command, options)

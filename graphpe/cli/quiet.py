@@ -15,6 +15,8 @@ _NOT_FOR_USERS = (
     r"(?s)\s*(``)?(ArgumentParser\.add_instantiator|instantiate_classes|skip_none)",
     # More processes that make batches cost more than they bring for graphs that are in memory.
     r"The '\w+' does not have many workers",
+    # A frozen encoder stays in evaluation mode on purpose.
+    r"Found \d+ module\(s\) in eval mode at the start of training",
     # Graphs that a distributed sampler repeats are counted once.
     r"Using `DistributedSampler` with the dataloaders",
 )

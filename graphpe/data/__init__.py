@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphpe.data.card import Baseline, DatasetCard
 from graphpe.data.generated import (
+    CycleCounting,
     GeneratedGraphs,
     RandomDigraphs,
     SortingNetworks,
@@ -25,6 +26,7 @@ from graphpe.data.zinc import ZINC
 __all__ = [
     "ZINC",
     "Baseline",
+    "CycleCounting",
     "DatasetCard",
     "GeneratedGraphs",
     "GraphDataModule",

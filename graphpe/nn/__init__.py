@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from graphpe.nn.edge_encodings import EdgeEncodings
 from graphpe.nn.encoders import (
+    PEG,
     SPE,
+    BasisNet,
+    BasisPEARL,
     ComplexSPE,
+    DiagonalEncoder,
+    EigenpairDeepSets,
+    EigenpairTransformer,
     EigenvectorEncoder,
     EmbeddingEncoder,
     FieldEncoder,
     FieldRequirement,
+    FunctionalDistanceBias,
+    GraphormerBias,
     MagLapNet,
     NodeEncoder,
     PairEncoder,
+    PretrainedEncoder,
+    RandomFeatureEncoder,
+    RandomFeaturePropagation,
+    RandomPEARL,
+    RotaryEncoder,
+    SignNet,
+    StructuralEncoder,
 )
 from graphpe.nn.features import FeatureEmbedding
 from graphpe.nn.gine import GINE
@@ -24,32 +40,49 @@ from graphpe.nn.layers import (
     TransformerLayer,
 )
 from graphpe.nn.layout import graph_layout
-from graphpe.nn.network import GraphNetwork
+from graphpe.nn.network import Encodings, GraphNetwork
 from graphpe.nn.node_mlp import NodeMLP
 from graphpe.nn.readout import Readout, TokenReadout
 from graphpe.nn.transformer import Transformer
 
 __all__ = [
     "GINE",
+    "PEG",
     "SPE",
+    "BasisNet",
+    "BasisPEARL",
     "ComplexSPE",
+    "DiagonalEncoder",
+    "EdgeEncodings",
+    "EigenpairDeepSets",
+    "EigenpairTransformer",
     "EigenvectorEncoder",
     "EmbeddingEncoder",
+    "Encodings",
     "FeatureEmbedding",
     "FieldEncoder",
     "FieldRequirement",
+    "FunctionalDistanceBias",
     "GINELayer",
     "GraphHead",
     "GraphNetwork",
     "GraphTransformer",
     "GraphTransformerLayer",
+    "GraphormerBias",
     "MagLapNet",
     "NodeEncoder",
     "NodeHead",
     "NodeMLP",
     "PairEncoder",
     "PairHead",
+    "PretrainedEncoder",
+    "RandomFeatureEncoder",
+    "RandomFeaturePropagation",
+    "RandomPEARL",
     "Readout",
+    "RotaryEncoder",
+    "SignNet",
+    "StructuralEncoder",
     "StructureExtractor",
     "TokenReadout",
     "Transformer",

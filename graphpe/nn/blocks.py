@@ -9,7 +9,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 from torch_geometric.nn import MLP, BatchNorm
 
-from graphpe.checks import require_positive_integer
+from graphpe.checks import require_choice, require_number, require_positive_integer
 
 Normalization = Literal["layer", "batch", "none"]
 
@@ -22,30 +22,44 @@ _MLP_ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def normalization(kind: Normalization, channels: int) -> nn.Module:
+def normalization(
+    kind: Normalization, channels: int, width_name: str = "hidden_channels"
+) -> nn.Module:
     """Builds a normalisation of rows ``[R, channels]``.
 
     Args:
         kind: ``"layer"`` (each row by itself), ``"batch"`` (each column over the rows; a single row in training is
             normalised by the running statistics) or ``"none"``.
         channels: Number of columns.
+        width_name: The argument that sets their number, for error messages.
+
+    Raises:
+        ValueError: If there is no such normalisation, or if it leaves nothing of the rows.
     """
     check_normalization(kind)
     if kind == "layer":
+        check_layer_norm(channels, width_name)
         return nn.LayerNorm(channels)
     if kind == "batch":
         return BatchNorm(channels, **_BATCH_NORM)
     return nn.Identity()
 
 
-def mlp(channels: Sequence[int], norm: Normalization) -> MLP:
+def mlp(channels: Sequence[int], norm: Normalization, width_name: str = "hidden_channels") -> MLP:
     """Builds linear layers with a normalisation and ReLU after each but the last.
 
     Args:
         channels: Width of the input, of each hidden layer, and of the output.
         norm: See :func:`normalization`.
+        width_name: The argument that sets the width of the hidden layers, for error messages.
+
+    Raises:
+        ValueError: If there is no such normalisation, or if it leaves nothing of a hidden layer.
     """
     check_normalization(norm)
+    if norm == "layer":
+        for width in channels[1:-1]:
+            check_layer_norm(width, width_name)
     # In place, since neither the normalisation nor the linear layer before it needs its output in the backward pass.
     return MLP(list(channels), act_kwargs={"inplace": True}, **_MLP_ARGUMENTS[norm])
 
@@ -68,10 +82,28 @@ class PartwiseLinear(nn.Linear):
         return nn.functional.linear(x, columns, None if number else self.bias)
 
 
+def has_batch_normalization(module: nn.Module) -> bool:
+    """Whether a row of the output depends, in training, on other rows by their statistics."""
+    return any(isinstance(part, BatchNorm) for part in module.modules())
+
+
 def check_normalization(kind: str) -> None:
     """Refuses a name that is no normalisation."""
-    if kind not in _MLP_ARGUMENTS:
-        raise ValueError(f"norm is {kind!r}; it must be one of {list(_MLP_ARGUMENTS)}")
+    require_choice("norm", kind, list(_MLP_ARGUMENTS))
+
+
+def check_layer_norm(channels: int, width_name: str = "hidden_channels") -> None:
+    """Refuses LayerNorm of rows of one channel, which it makes all the same."""
+    if channels == 1:
+        raise ValueError(
+            f"{width_name} is 1, and LayerNorm makes rows of one channel all the same; make it at least 2, or choose "
+            "norm='batch' or 'none' where there is such a choice"
+        )
+
+
+def check_dropout(probability: float) -> None:
+    """Refuses a probability of dropout that is not from 0 to less than 1."""
+    require_number("dropout", probability, 0.0, below=1.0)
 
 
 def check_not_negative(**numbers: int) -> None:

@@ -80,6 +80,11 @@ class FeatureEmbedding(nn.Module):
                 f"the batch has no {self.attribute!r}, but {self._declared()}; "
                 "add it to the graphs, or remove it from features"
             )
+        if not isinstance(values, Tensor):
+            raise ValueError(
+                f"{self.attribute!r} is a {type(values).__name__}, no torch tensor; convert it by torch.as_tensor on "
+                "each graph"
+            )
         # Not data.num_edges, which may be read off edge_attr itself.
         rows = data.num_nodes if self.level == "node" else data.edge_index.size(1)
         if len(values) != rows:

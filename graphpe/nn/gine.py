@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -9,7 +11,7 @@ from graphpe.nn.blocks import Normalization, check_positive, mlp
 from graphpe.nn.encoders import FieldEncoder
 from graphpe.nn.layers import GINELayer
 from graphpe.nn.layout import GraphLayout
-from graphpe.nn.network import GraphNetwork
+from graphpe.nn.network import Encodings, GraphNetwork
 from graphpe.nn.readout import Readout, ReadoutKind
 from graphpe.tasks import Features, TaskLevel
 
@@ -31,14 +33,17 @@ class GINE(GraphNetwork):
         level: What a row of the output describes: a graph, a node, or an ordered pair of nodes.
         readout: How the nodes of a graph are pooled, for graphs and pairs.
         pair_layers: Number of linear layers of the head of pairs, see :class:`~graphpe.nn.heads.PairHead`.
-        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes, and of pairs, which the
-            head of pairs reads.
+        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes; of edges, which each
+            layer maps and adds to its vectors of edges, or multiplies them by; and of pairs, which the head of pairs
+            reads.
 
     References:
         Hu et al., "Strategies for Pre-training Graph Neural Networks", https://arxiv.org/abs/1905.12265;
         Huang et al., "On the Stability of Expressive Positional Encodings for Graphs",
         https://arxiv.org/abs/2310.02579.
     """
+
+    reads_edge_encodings: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -67,12 +72,18 @@ class GINE(GraphNetwork):
             head=lambda: mlp([hidden_channels] * 3 + [out_channels], norm),
         )
         self.layers = nn.ModuleList(
-            GINELayer(features, hidden_channels, norm, dropout) for _ in range(num_layers)
+            GINELayer(
+                features,
+                hidden_channels,
+                norm,
+                dropout,
+                self.encoding_channels("edge", "add"),
+                self.encoding_channels("edge", "gate"),
+            )
+            for _ in range(num_layers)
         )
 
-    def propagate(
-        self, x: Tensor, data: Data, layout: GraphLayout, pair_encodings: list[Tensor]
-    ) -> Tensor:
+    def propagate(self, x: Tensor, data: Data, layout: GraphLayout, encodings: Encodings) -> Tensor:
         for layer in self.layers:
-            x = layer(x, data)
+            x = layer(x, data, encodings.added_to_edges, encodings.edge_gates)
         return x

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from graphpe.checks import require_choice
 from graphpe.nn.blocks import check_positive
+from graphpe.nn.edge_encodings import EdgeEncodings
 from graphpe.nn.encoders import FieldEncoder
 from graphpe.nn.features import FeatureEmbedding, has_edge_features
 from graphpe.nn.layers import GraphTransformerLayer
 from graphpe.nn.layout import GraphLayout, node_pairs
-from graphpe.nn.network import GraphNetwork
+from graphpe.nn.network import Encodings, GraphNetwork
 from graphpe.nn.readout import Readout, ReadoutKind
 from graphpe.tasks import Features, TaskLevel
 
@@ -29,7 +31,7 @@ class GraphTransformer(GraphNetwork):
     they are frozen, so that distributed training doesn't wait for their gradients.
 
     Args:
-        features: What the dataset offers; without edge features the layers have no edge vectors.
+        features: What the dataset offers; without edge features and encoders of edges the layers have no edge vectors.
         out_channels: Number of outputs per row.
         hidden_channels: Width of nodes and edges; at least 4.
         num_layers: Number of layers.
@@ -42,12 +44,15 @@ class GraphTransformer(GraphNetwork):
         level: What a row of the output describes: a graph, a node, or an ordered pair of nodes.
         readout: How the nodes of a graph are pooled, for graphs and pairs.
         pair_layers: Number of linear layers of the head of pairs, see :class:`~graphpe.nn.heads.PairHead`.
-        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes, and of pairs, which the
-            head of pairs reads.
+        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes; of edges, with sparse
+            attention, which are mapped and added to the vectors of edges that the first layer reads, or multiply
+            them; and of pairs, which the head of pairs reads.
 
     References:
         Dwivedi and Bresson, "A Generalization of Transformer Networks to Graphs", https://arxiv.org/abs/2012.09699.
     """
+
+    reads_edge_encodings: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -67,6 +72,7 @@ class GraphTransformer(GraphNetwork):
         check_positive(
             out_channels=out_channels, hidden_channels=hidden_channels, num_layers=num_layers
         )
+        require_choice("attention", attention, ("sparse", "full"))
         super().__init__(
             features,
             out_channels,
@@ -77,11 +83,16 @@ class GraphTransformer(GraphNetwork):
             positional_encoders,
             head=lambda: _halving_mlp(hidden_channels, out_channels),
         )
-        if attention not in ("sparse", "full"):
-            raise ValueError(f"attention is {attention!r}; it must be 'sparse' or 'full'")
         self.attention = attention
-        edges = has_edge_features(features)
-        self.edge_embedding = FeatureEmbedding(features, hidden_channels, "edge") if edges else None
+        if attention == "full":
+            self._refuse_edge_encoders()
+        added, gates = (self.encoding_channels("edge", role) for role in ("add", "gate"))
+        embeds = has_edge_features(features)
+        self.edge_embedding = (
+            FeatureEmbedding(features, hidden_channels, "edge") if embeds else None
+        )
+        self.edge_encodings = EdgeEncodings(hidden_channels, added, gates)
+        edges = embeds or bool(added or gates)
         self.layers = nn.ModuleList(
             GraphTransformerLayer(hidden_channels, heads, edges, norm, dropout)
             for _ in range(num_layers)
@@ -89,19 +100,29 @@ class GraphTransformer(GraphNetwork):
         if edges:
             self.layers[-1].edge_update.requires_grad_(False)
 
-    def propagate(
-        self, x: Tensor, data: Data, layout: GraphLayout, pair_encodings: list[Tensor]
-    ) -> Tensor:
-        edge_index, edge = self._edges(data, layout)
+    def propagate(self, x: Tensor, data: Data, layout: GraphLayout, encodings: Encodings) -> Tensor:
+        edge_index, edge = self._edges(data, layout, encodings)
         for layer in self.layers:
             x, edge = layer(x, edge_index, edge, update_edges=layer is not self.layers[-1])
         return x
 
-    def _edges(self, data: Data, layout: GraphLayout) -> tuple[Tensor, Tensor | None]:
+    def _refuse_edge_encoders(self) -> None:
+        for encoder in self.positional_encoders:
+            if encoder.level == "edge":
+                raise ValueError(
+                    f"{type(encoder).__name__} encodes edges, but a GraphTransformer with attention='full' doesn't use "
+                    "them; take attention='sparse', GINE, or an encoder of nodes"
+                )
+
+    def _edges(
+        self, data: Data, layout: GraphLayout, encodings: Encodings
+    ) -> tuple[Tensor, Tensor | None]:
         """Who attends to whom, ``[2, E]``, and the vectors of these edges, if there are any."""
         embed = self.edge_embedding
         if self.attention == "sparse":
-            return data.edge_index, None if embed is None else embed(data)
+            edge = None if embed is None else embed(data)
+            edge = self.edge_encodings(edge, encodings.added_to_edges, encodings.edge_gates)
+            return data.edge_index, edge
         edge_index = _all_others(layout)
         return edge_index, None if embed is None else embed.zeros(edge_index.size(1))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor, nn
 
 from graphpe.checks import require_choice
-from graphpe.nn.blocks import PartwiseLinear, check_positive
+from graphpe.nn.blocks import PartwiseLinear, check_layer_norm, check_positive
 from graphpe.nn.layout import GraphLayout, node_pairs
 from graphpe.nn.pair_networks import apply_to_rows
 from graphpe.tasks import TaskLevel
@@ -80,6 +80,8 @@ class PairHead(nn.Module):
     ) -> None:
         super().__init__()
         check_positive(channels=channels, out_channels=out_channels, pair_layers=num_layers)
+        if num_layers > 1:
+            check_layer_norm(channels)
         self.readout = readout
         widths = [channels] * (num_layers - 1) + [out_channels]
         self.first = PartwiseLinear([channels] * 3 + [*pair_channels], widths[0])

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from graphpe.fields import Field, Symmetry
+from graphpe.fields import Field, Level, Symmetry
+from graphpe.nn.edges import with_read_edges
 from graphpe.nn.encoders import ENCODERS, FieldEncoder
+from graphpe.nn.encoders.base import Role
 from graphpe.nn.features import FeatureEmbedding
 from graphpe.nn.heads import build_head
 from graphpe.nn.layout import GraphLayout, graph_layout
 from graphpe.tasks import Features, TaskLevel
+
+
+@dataclass(frozen=True)
+class Encodings:
+    """What the encoders of a network say of a batch, but for what is added to nodes.
+
+    Args:
+        pairs: ``[P, width]`` each encoding of pairs.
+        added_to_edges: ``[E, width]`` each encoding that is added to the vectors of edges.
+        edge_gates: ``[E, width]`` each encoding that the vectors of edges are multiplied by.
+        angles: ``[N, hidden_channels / 2]`` each encoding by which attention rotates queries and keys.
+    """
+
+    pairs: list[Tensor] = field(default_factory=list)
+    added_to_edges: list[Tensor] = field(default_factory=list)
+    edge_gates: list[Tensor] = field(default_factory=list)
+    angles: list[Tensor] = field(default_factory=list)
 
 
 class GraphNetwork(nn.Module, ABC):
@@ -25,6 +43,16 @@ class GraphNetwork(nn.Module, ABC):
 
     The features of the nodes are embedded and the encodings of nodes added; a subclass updates the nodes in
     :meth:`propagate`; a head maps them to the output, see :mod:`graphpe.nn.heads`.
+
+    What happens to the output of an encoder depends on its ``level`` and ``role``:
+
+    | level | role | use | networks |
+    |---|---|---|---|
+    | node | add | added to the embedded nodes; of width ``hidden_channels`` | all |
+    | node | rotate | angles that rotate queries and keys; of width ``hidden_channels / 2`` | Transformer |
+    | pair | add | read by the head of pairs, and a bias of attention | level ``"pair"``; Transformer |
+    | edge | add | mapped and added to the vectors of edges | GINE; GraphTransformer with sparse attention |
+    | edge | gate | mapped, and the vectors of edges multiplied by it | GINE; GraphTransformer with sparse attention |
 
     Args:
         features: What the dataset offers.
@@ -34,21 +62,24 @@ class GraphNetwork(nn.Module, ABC):
             of a graph, row-major, as in a pair field).
         readout: Pools the nodes of each graph, for graphs and pairs.
         pair_layers: Number of linear layers of the head of pairs.
-        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes, so that their
-            ``out_channels`` must be ``hidden_channels``; and encoders of pairs of any width, which the head of pairs
-            reads.
+        positional_encoders: Encoders, used as the table says. Those of pairs and edges may have any width.
         head: Builds what maps ``[rows, hidden_channels]`` to the output, for graphs and nodes.
 
     Attributes:
         level: As given.
         attends_to_pairs: Whether :meth:`propagate` uses encodings of pairs, so that networks of any level take them.
+        reads_edge_encodings: Whether :meth:`propagate` uses encodings of edges.
+        rotates_queries: Whether :meth:`propagate` uses angles.
 
     Raises:
-        TypeError: If ``positional_encoders`` is not a list of encoders.
-        ValueError: If an encoder of nodes has another width, or an encoder has a level that the network doesn't use.
+        TypeError: If ``features`` are no ``Features``, or ``positional_encoders`` is not a list of encoders.
+        ValueError: If an encoder of nodes has another width, or an encoder has a level or role that the network
+            doesn't use.
     """
 
     attends_to_pairs: ClassVar[bool] = False
+    reads_edge_encodings: ClassVar[bool] = False
+    rotates_queries: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -62,6 +93,11 @@ class GraphNetwork(nn.Module, ABC):
         head: Callable[[], nn.Module],
     ) -> None:
         super().__init__()
+        if not isinstance(features, Features):
+            raise TypeError(
+                f"features is a {type(features).__name__}; it must be the Features that a dataset offers, such as "
+                "Features(node_categories=(28,))"
+            )
         encoders = [] if positional_encoders is None else positional_encoders
         if not isinstance(encoders, list | tuple | nn.ModuleList):
             raise TypeError(
@@ -76,19 +112,17 @@ class GraphNetwork(nn.Module, ABC):
         )
         self.node_embedding = FeatureEmbedding(features, hidden_channels, "node")
         self.positional_encoders = nn.ModuleList(encoders)
-        self._warned: set[str] = set()
+        self._warned: set[tuple[int, str]] = set()
 
     @abstractmethod
-    def propagate(
-        self, x: Tensor, data: Data, layout: GraphLayout, pair_encodings: list[Tensor]
-    ) -> Tensor:
+    def propagate(self, x: Tensor, data: Data, layout: GraphLayout, encodings: Encodings) -> Tensor:
         """Updates the nodes.
 
         Args:
             x: ``[N, hidden_channels]`` embedded nodes with encodings.
             data: The batch.
             layout: Where its graphs lie.
-            pair_encodings: ``[P, width]`` output of each encoder of pairs.
+            encodings: What else the encoders say.
 
         Returns:
             ``[N, hidden_channels]``; further rows after those of nodes are for the readout alone.
@@ -107,20 +141,27 @@ class GraphNetwork(nn.Module, ABC):
             ValueError: If the batch lacks a feature, a field, its ``edge_index`` or its ``batch`` vector, or if one
                 doesn't fit.
         """
-        edge_index = _read_edges(batch)
-        if edge_index is not batch.edge_index:
-            batch = copy.copy(batch)  # shares its tensors; the caller's batch stays as it is
-            batch.edge_index = edge_index
         layout = graph_layout(batch)
+        batch = with_read_edges(batch, layout)
         x = self.node_embedding(batch)
-        pair_encodings = []
+        encodings = Encodings()
         for encoder in self.positional_encoders:
-            if encoder.level == "pair":
-                pair_encodings.append(encoder(batch))
+            encoding = encoder(batch)
+            use = encoder.level, encoder.role
+            if use == ("node", "add"):
+                x = x + encoding
             else:
-                x = x + encoder(batch)
-        x = self.propagate(x, batch, layout, pair_encodings)
-        return self.head(x, layout, pair_encodings)
+                getattr(encodings, _USES[use]).append(encoding)
+        x = self.propagate(x, batch, layout, encodings)
+        return self.head(x, layout, encodings.pairs)
+
+    def encoding_channels(self, level: Level, role: Role) -> list[int]:
+        """Width of the output of each encoder of a level and role, in their order."""
+        return [
+            encoder.out_channels
+            for encoder in self.positional_encoders
+            if (encoder.level, encoder.role) == (level, role)
+        ]
 
     def check_fields(self, fields: Mapping[str, Field]) -> None:
         """Checks before training that a dataset has what the encoders read.
@@ -131,22 +172,28 @@ class GraphNetwork(nn.Module, ABC):
             fields: The fields of the dataset, by name.
 
         Raises:
+            TypeError: If ``fields`` is not a mapping.
             ValueError: If a field is missing or doesn't fit; the message names the transform to add.
         """
-        for encoder in self.positional_encoders:
+        if not isinstance(fields, Mapping):
+            raise TypeError(
+                f"fields is a {type(fields).__name__}; it must map names to fields: "
+                "{field.name: field for field in encoding.fields()}"
+            )
+        for number, encoder in enumerate(self.positional_encoders):
             name = type(encoder).__name__
             for requirement in encoder.requires:
                 field = fields.get(requirement.name)
                 requirement.check(field, name)
-                self._warn_of_symmetry(encoder, field)
+                self._warn_of_symmetry(number, encoder, field)
 
-    def _warn_of_symmetry(self, encoder: FieldEncoder, field: Field) -> None:
-        name = type(encoder).__name__
-        key = f"{name} {field.name}"
+    def _warn_of_symmetry(self, number: int, encoder: FieldEncoder, field: Field) -> None:
+        key = number, field.name
         if encoder.covers(field.symmetry) or encoder.learns(field.symmetry) or key in self._warned:
             return
         self._warned.add(key)
-        warnings.warn(_describe_gap(encoder, field), stacklevel=3)
+        message = f"positional_encoders[{number}]: {_describe_gap(encoder, field)}"
+        warnings.warn(message, stacklevel=3)
 
     def _check_encoder_fits(
         self, number: int, encoder: FieldEncoder, hidden_channels: int, level: TaskLevel
@@ -158,21 +205,50 @@ class GraphNetwork(nn.Module, ABC):
                 f"positional_encoders[{number}] is {got}; it must be an encoder, such as "
                 f"NodeEncoder(16, {hidden_channels})"
             )
-        if encoder.level == "pair":
-            if level != "pair" and not self.attends_to_pairs:
+        use = encoder.level, encoder.role
+        if use == ("node", "add"):
+            _check_width(encoder, hidden_channels, f"it is added to nodes of {hidden_channels=}")
+        elif use not in _USES:
+            raise ValueError(
+                f"{name} encodes {encoder.level}s with the role {encoder.role!r}, which no network uses; give it "
+                "another level or role"
+            )
+        elif use == ("node", "rotate"):
+            if not self.rotates_queries:
                 raise ValueError(
-                    f"{name} encodes pairs, but a {type(self).__name__} of level {level!r} has no use for them; "
-                    "take level 'pair', the Transformer, or an encoder of nodes"
+                    f"{name} rotates queries and keys, but a {type(self).__name__} has none that it could rotate; "
+                    "take the Transformer, or an encoder that is added to nodes"
                 )
-        elif encoder.level != "node":
+            angles = hidden_channels // 2
+            _check_width(encoder, angles, f"{angles} angles rotate all heads of {hidden_channels=}")
+        elif encoder.level == "edge":
+            if not self.reads_edge_encodings:
+                raise ValueError(
+                    f"{name} encodes edges, but a {type(self).__name__} has no use for them; take GINE, the "
+                    "GraphTransformer with sparse attention, or an encoder of nodes"
+                )
+        elif level != "pair" and not self.attends_to_pairs:
             raise ValueError(
-                f"{name} encodes {encoder.level}s, but positional_encoders are added to nodes"
+                f"{name} encodes pairs, but a {type(self).__name__} of level {level!r} has no use for them; "
+                "take level 'pair', the Transformer, or an encoder of nodes"
             )
-        elif encoder.out_channels != hidden_channels:
-            raise ValueError(
-                f"{name} has out_channels={encoder.out_channels}, but it is added to nodes of "
-                f"hidden_channels={hidden_channels}; make them equal"
-            )
+
+
+# Where the output of an encoder of that level and role goes, unless it is added to nodes.
+_USES: dict[tuple[Level, Role], str] = {
+    ("node", "rotate"): "angles",
+    ("pair", "add"): "pairs",
+    ("edge", "add"): "added_to_edges",
+    ("edge", "gate"): "edge_gates",
+}
+
+
+def _check_width(encoder: FieldEncoder, wanted: int, reason: str) -> None:
+    if encoder.out_channels != wanted:
+        raise ValueError(
+            f"{type(encoder).__name__} has out_channels={encoder.out_channels}, but {reason}; "
+            f"make it {wanted}"
+        )
 
 
 _FREEDOM: dict[Symmetry, str] = {
@@ -183,35 +259,27 @@ _FREEDOM: dict[Symmetry, str] = {
 
 
 def _describe_gap(encoder: FieldEncoder, field: Field) -> str:
-    """One sentence on a symmetry that an encoder leaves uncovered, and on the encoders that cover it."""
+    """One sentence on the symmetries that an encoder leaves uncovered, and on the encoders that cover them."""
     name = type(encoder).__name__
-    partly = " (only to signs, which it learns)" if encoder.learns("sign") else ""
+    symmetries: list[Symmetry] = [field.symmetry]
+    if (
+        field.symmetry == "basis"
+    ):  # a rotation of a one-dimensional eigenspace is a sign, or a phase
+        symmetries.insert(0, "phase" if field.dtype.is_complex else "sign")
+    open_ones = [s for s in symmetries if not (encoder.covers(s) or encoder.learns(s))]
+    partly = ""
+    if encoder.learns("sign"):
+        partly = " (only to signs, which it learns)"
+    elif encoder.covers("sign"):
+        partly = " (only to signs)"
     covering = [
         cls.__name__
         for cls in ENCODERS
-        if cls.covers(field.symmetry) and cls.reads_complex == field.dtype.is_complex
+        if cls.covers(field.symmetry)
+        and cls.reads_complex == field.dtype.is_complex
+        and cls.level == encoder.level
     ]
-    remedy = f"; {' or '.join(covering)} is invariant to it" if covering else ""
-    freedom = f"{_FREEDOM[field.symmetry]} of {field.name!r} is arbitrary"
-    return f"{freedom}, and {name} is not invariant to it{partly}{remedy}"
-
-
-def _read_edges(batch: Data) -> Tensor:
-    """The ``edge_index`` of a batch as int64, checked since torch takes node -1 for the last one."""
-    edge_index = batch.edge_index
-    if edge_index is None:
-        raise ValueError("the batch has no 'edge_index'; a graph without edges has [2, 0]")
-    if edge_index.is_floating_point() or edge_index.dim() != 2 or len(edge_index) != 2:
-        dtype = str(edge_index.dtype).removeprefix("torch.")
-        raise ValueError(
-            f"'edge_index' is {list(edge_index.shape)} of {dtype}; it must be [2, edges] of int64"
-        )
-    if edge_index.numel():
-        lowest, highest = torch.stack(edge_index.aminmax()).tolist()
-        if lowest < 0 or highest >= batch.num_nodes:
-            node = lowest if lowest < 0 else highest
-            raise ValueError(
-                f"'edge_index' has node {node}, but the batch has {batch.num_nodes} nodes, numbered from 0; "
-                "correct edge_index, or give 'x' a row for each node"
-            )
-    return edge_index.long()
+    verb, them = ("is", "it") if len(open_ones) == 1 else ("are", "them")
+    remedy = f"; {' or '.join(covering)} is invariant to {them}" if covering else ""
+    freedom = " and ".join(_FREEDOM[s] for s in open_ones)
+    return f"{freedom} of {field.name!r} {verb} arbitrary, and {name} is not invariant to {them}{partly}{remedy}"

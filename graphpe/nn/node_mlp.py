@@ -7,6 +7,7 @@ from torch_geometric.data import Data
 
 from graphpe.nn.blocks import (
     Normalization,
+    check_dropout,
     check_normalization,
     check_not_negative,
     check_positive,
@@ -14,7 +15,7 @@ from graphpe.nn.blocks import (
 )
 from graphpe.nn.encoders import FieldEncoder
 from graphpe.nn.layout import GraphLayout
-from graphpe.nn.network import GraphNetwork
+from graphpe.nn.network import Encodings, GraphNetwork
 from graphpe.nn.readout import Readout, ReadoutKind
 from graphpe.tasks import Features, TaskLevel
 
@@ -59,6 +60,7 @@ class NodeMLP(GraphNetwork):
         check_positive(out_channels=out_channels, hidden_channels=hidden_channels)
         check_not_negative(num_layers=num_layers)
         check_normalization(norm)
+        check_dropout(dropout)
         super().__init__(
             features,
             out_channels,
@@ -74,9 +76,7 @@ class NodeMLP(GraphNetwork):
             for _ in range(num_layers)
         )
 
-    def propagate(
-        self, x: Tensor, data: Data, layout: GraphLayout, pair_encodings: list[Tensor]
-    ) -> Tensor:
+    def propagate(self, x: Tensor, data: Data, layout: GraphLayout, encodings: Encodings) -> Tensor:
         for layer in self.layers:
             x = x + layer(x)
         return x

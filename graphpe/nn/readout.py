@@ -7,6 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
 
+from graphpe.checks import require_choice
 from graphpe.nn.layout import GraphLayout
 
 ReadoutKind = Literal["mean", "sum", "max"]
@@ -23,8 +24,7 @@ class Readout(nn.Module):
 
     def __init__(self, kind: ReadoutKind) -> None:
         super().__init__()
-        if kind not in _POOLS:
-            raise ValueError(f"readout is {kind!r}; it must be one of {list(_POOLS)}")
+        require_choice("readout", kind, list(_POOLS))
         self.kind = kind
 
     def forward(self, x: Tensor, layout: GraphLayout) -> Tensor:

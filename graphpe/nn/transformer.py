@@ -14,14 +14,14 @@ from graphpe.nn.encoders import FieldEncoder
 from graphpe.nn.features import FeatureEmbedding, has_edge_features
 from graphpe.nn.layers import TransformerLayer
 from graphpe.nn.layout import GraphLayout
-from graphpe.nn.network import GraphNetwork
+from graphpe.nn.network import Encodings, GraphNetwork
 from graphpe.nn.readout import Readout, TokenReadout
 from graphpe.nn.stacks import stacks_of
 from graphpe.tasks import Features, TaskLevel
 
 
 class Transformer(GraphNetwork):
-    r"""A transformer whose nodes attend to all nodes of their graph; encodings of pairs are added to the logits.
+    r"""A transformer whose nodes attend to all nodes of their graph; encodings bias logits or rotate queries and keys.
 
     See :class:`~graphpe.nn.layers.TransformerLayer` for the layer. The head of graphs and nodes is one linear layer.
     Nothing depends on padding or on the other graphs of a batch. Time grows with :math:`\sum n^2` over the graphs of a
@@ -46,8 +46,9 @@ class Transformer(GraphNetwork):
         readout: How the nodes of a graph are pooled, for graphs and pairs. ``"cls"``: by a learned token that attends
             and is attended to as one more node.
         pair_layers: Number of linear layers of the head of pairs, see :class:`~graphpe.nn.heads.PairHead`.
-        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes, and of pairs (i, j), which
-            each layer maps to a bias of the attention of node i to node j; the head of pairs reads them as well.
+        positional_encoders: Encoders of nodes, whose output is added to the embedded nodes; of pairs (i, j), which
+            each layer maps to a bias of the attention of node i to node j, and the head of pairs reads as well; and of
+            angles, by which each layer rotates queries and keys (a token has angle 0).
 
     References:
         Vaswani et al., "Attention Is All You Need", https://arxiv.org/abs/1706.03762;
@@ -55,6 +56,7 @@ class Transformer(GraphNetwork):
     """
 
     attends_to_pairs: ClassVar[bool] = True
+    rotates_queries: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -91,30 +93,42 @@ class Transformer(GraphNetwork):
         self.token = nn.Parameter(torch.randn(hidden_channels)) if readout == "cls" else None
         edges = structure_hops > 0 and has_edge_features(features)
         self.edge_embedding = FeatureEmbedding(features, hidden_channels, "edge") if edges else None
-        pair_channels = [e.out_channels for e in self.positional_encoders if e.level == "pair"]
         self.layers = nn.ModuleList(
             TransformerLayer(
                 hidden_channels,
                 heads,
                 dropout,
-                pair_channels,
+                self.encoding_channels("pair", "add"),
                 structure_hops,
                 hidden_channels if edges else 0,
             )
             for _ in range(num_layers)
         )
+        width = hidden_channels // heads
+        if width % 2 and self.encoding_channels("node", "rotate"):
+            raise ValueError(
+                f"heads is {heads}, so that a head has {width} of {hidden_channels=}, but angles rotate pairs of "
+                "channels; make hidden_channels / heads even"
+            )
 
-    def propagate(
-        self, x: Tensor, data: Data, layout: GraphLayout, pair_encodings: list[Tensor]
-    ) -> Tensor:
+    def propagate(self, x: Tensor, data: Data, layout: GraphLayout, encodings: Encodings) -> Tensor:
         if self.token is not None:
             x = torch.cat([x, self.token.to(x.dtype).expand(layout.num_graphs, -1)])
-        stacks = stacks_of(layout, tokens=self.token is not None, pairs=bool(pair_encodings))
+        stacks = stacks_of(layout, tokens=self.token is not None, pairs=bool(encodings.pairs))
         edge = None if self.edge_embedding is None else self.edge_embedding(data)
         scale = _degree_scale(data.edge_index[0], x) if self.degree_scaling else None
+        angles = _sum_of_angles(encodings.angles, x)
         for layer in self.layers:
-            x = layer(x, stacks, pair_encodings, data.edge_index, edge, scale)
+            x = layer(x, stacks, encodings.pairs, data.edge_index, edge, scale, angles)
         return x
+
+
+def _sum_of_angles(angles: list[Tensor], x: Tensor) -> Tensor | None:
+    """One rotation after the other, ``[R, channels / 2]``: their angles add up. Those of tokens are 0."""
+    if not angles:
+        return None
+    total = torch.stack(angles).sum(0)
+    return torch.cat([total, total.new_zeros(len(x) - len(total), total.size(1))])
 
 
 def _degree_scale(source: Tensor, x: Tensor) -> Tensor:

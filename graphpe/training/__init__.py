@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphpe.training.callbacks import BestCheckpoint, LastCheckpoint, PredictionWriter
 from graphpe.training.module import GraphPredictor
+from graphpe.training.pretraining import Pretrained, pretrain
 from graphpe.training.progress import TrainingProgress
 from graphpe.training.summary import RunSummary
 
@@ -12,6 +13,8 @@ __all__ = [
     "GraphPredictor",
     "LastCheckpoint",
     "PredictionWriter",
+    "Pretrained",
     "RunSummary",
     "TrainingProgress",
+    "pretrain",
 ]

@@ -55,7 +55,7 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         ("trainer.max_epoch", 3, "no key 'trainer.max_epoch'; did you mean 'max_epochs'?"),
         (f"{NETWORK}.num_layer", 3, "did you mean 'num_layers'? valid: attention, dropout"),
         (f"{ENCODING}.init_args.walk_lenght", 3, "did you mean 'walk_length'? valid: attr_name"),
-        (f"{NETWORK}.positional_encoders[0].init_args.width", 3, "valid: field, in_channels"),
+        (f"{NETWORK}.positional_encoders[0].init_args.width", 3, "valid: field, hidden_channels"),
         ("model.network.init_arg", {}, "did you mean 'init_args'? valid: class_path"),
         # An unknown class.
         ("model.network.class_path", "GraphTransfomer", "did you mean 'GraphTransformer'? valid"),

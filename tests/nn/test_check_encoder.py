@@ -2,51 +2,130 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 import torch
 from nn_batches import graphs
 from torch import nn
 
 from graphpe.nn import (
+    PEG,
     SPE,
+    BasisNet,
+    BasisPEARL,
     ComplexSPE,
+    DiagonalEncoder,
+    EigenpairDeepSets,
+    EigenpairTransformer,
     EigenvectorEncoder,
     EmbeddingEncoder,
     FieldEncoder,
     FieldRequirement,
+    FunctionalDistanceBias,
+    GraphormerBias,
     MagLapNet,
     NodeEncoder,
     PairEncoder,
+    PretrainedEncoder,
+    RandomFeaturePropagation,
+    RandomPEARL,
+    RotaryEncoder,
+    SignNet,
+    StructuralEncoder,
 )
 from graphpe.nn.blocks import normalization
 from graphpe.nn.encoders import ENCODERS
+from graphpe.nn.encoders.pretrained import save_encoder
 from graphpe.nn.layout import graph_layout
 from graphpe.testing import check_encoder
+
+
+def pretrained(frozen: bool) -> PretrainedEncoder:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "encoder.safetensors"
+        save_encoder(path, StructuralEncoder(8, 2, 4, eval_samples=2), {})
+        return PretrainedEncoder(path, 7, frozen)
+
 
 SMALL = {"hidden_channels": 8, "num_layers": 2, "num_filters": 3}
 GOOD = {
     "linear": lambda: NodeEncoder(5, 7),
+    "NodeEncoder-batch": lambda: NodeEncoder(5, 7, num_layers=2, norm="batch", raw_norm="batch"),
+    "NodeEncoder-layer": lambda: NodeEncoder(5, 7, num_layers=2, raw_norm="layer"),
     "embedding": lambda: EmbeddingEncoder(2, 4, 7),
-    "eigenvector": lambda: EigenvectorEncoder(6, 7),
     **{
-        f"SPE-{phi}-{rho}-{norm}-{k}": lambda phi=phi, rho=rho, norm=norm, k=k: SPE(
-            k, 7, phi=phi, rho=rho, norm=norm, **SMALL
-        )
-        for phi in ("mlp", "deepsets")
-        for rho in ("gin", "mlp")
-        for norm in ("layer", "batch", "none")
-        for k in (1, 6, 40)
+        f"EigenvectorEncoder-{signs}": lambda signs=signs: EigenvectorEncoder(6, 7, signs=signs)
+        for signs in ("flip", "absolute", "canonical", "as_given")
     },
     **{
-        f"ComplexSPE-{rho}-{norm}-{k}-{potentials}": lambda rho=rho, norm=norm, k=k, q=potentials: (
-            ComplexSPE(k, 7, q, 8, num_channels=3, phi_hidden_channels=8, rho=rho, norm=norm)
+        f"{cls.__name__}-{norm}-{k}": lambda cls=cls, k=k, norm=norm, raw_norm=raw_norm: cls(
+            k, 7, 8, post_layers=2, norm=norm, raw_norm=raw_norm
         )
-        for rho, norm in (("gin", "layer"), ("gin", "batch"), ("mlp", "none"))
-        for k, potentials in ((1, 1), (6, 2), (40, 1))
+        for cls in (EigenpairDeepSets, EigenpairTransformer)
+        for k, norm, raw_norm in ((6, "layer", "none"), (40, "batch", "batch"))
     },
     **{
-        f"ComplexSPE-{level}": lambda level=level: ComplexSPE(6, 7, 2, 8, level=level)
-        for level in ("pair", "edge")
+        f"PEG-{norm}-{k}": lambda norm=norm, k=k: PEG(k, 7, 8, norm=norm)
+        for norm, k in (("layer", 6), ("batch", 1), ("none", 40))
+    },
+    "rotary": lambda: RotaryEncoder(6, 7),
+    "diagonal": lambda: DiagonalEncoder(5, 7),
+    "Graphormer": lambda: GraphormerBias(7, 4),
+    "functional distance": lambda: FunctionalDistanceBias(2, 7, "shortest_path_pe", categories=4),
+    "SignNet": lambda: SignNet(6, 7, 8, 2, 5),
+    "SignNet, batch": lambda: SignNet(40, 7, 8, 2, 5, rho="sum", norm="batch", eigenvalues=False),
+    "SignNet, deepsets": lambda: SignNet(1, 7, 8, 1, 5, rho="deepsets", set_layers=2),
+    "SignNet, transformer": lambda: SignNet(6, 7, 8, 2, 5, rho="transformer", norm="none"),
+    "BasisNet": lambda: BasisNet(40, 7, 8, 3, 5),
+    "BasisNet, batch": lambda: BasisNet(6, 7, 8, 2, 5, rho="sum", norm="batch"),
+    "BasisNet, deepsets": lambda: BasisNet(1, 7, 8, 1, 5, 1, rho="deepsets", norm="none"),
+    "BasisNet, transformer": lambda: BasisNet(6, 7, 8, 2, 5, 2, rho="transformer"),
+    **{
+        f"SPE-{phi}-{rho}-{norm}-{k}-{level}": (
+            lambda phi=phi, rho=rho, norm=norm, k=k, level=level: SPE(
+                k,
+                7,
+                8,
+                2,
+                num_filters=1 if phi == "constant" else 3,
+                phi=phi,
+                rho=rho,
+                norm=norm,
+                level=level,
+            )
+        )
+        for phi, rho, norm, k, level in (
+            ("mlp", "gin", "layer", 6, "node"),
+            ("mlp", "gin", "batch", 40, "node"),
+            ("mlp", "mlp", "none", 1, "edge"),
+            ("mlp", "gin_deepsets", "layer", 6, "node"),
+            ("deepsets", "gin", "none", 1, "node"),
+            ("deepsets", "mlp", "batch", 6, "pair"),
+            ("deepsets", "gin_deepsets", "batch", 40, "edge"),
+            ("transformer", "gin", "layer", 6, "pair"),
+            ("transformer", "mlp", "layer", 40, "node"),
+            ("transformer", "gin_deepsets", "batch", 1, "node"),
+            ("constant", "gin", "layer", 6, "edge"),
+        )
+    },
+    "SPE-lipschitz": lambda: SPE(6, 7, lipschitz=1.0, **SMALL),
+    **{
+        f"ComplexSPE-{rho}-{norm}-{k}-{potentials}-{level}": (
+            lambda rho=rho, norm=norm, k=k, q=potentials, level=level: ComplexSPE(
+                k, 7, q, 8, num_channels=3, phi_hidden_channels=8, rho=rho, norm=norm, level=level
+            )
+        )
+        for rho, norm, k, potentials, level in (
+            ("gin", "layer", 6, 2, "node"),
+            ("gin", "batch", 40, 1, "node"),
+            ("gin", "layer", 1, 1, "pair"),
+            ("mlp", "none", 6, 2, "node"),
+            ("mlp", "none", 1, 1, "edge"),
+            ("gin_deepsets", "layer", 40, 1, "node"),
+            ("gin_deepsets", "batch", 6, 2, "edge"),
+        )
     },
     **{
         f"MagLapNet-{element}-{sign_net}-{k}-{potentials}-{heads}": (
@@ -76,14 +155,49 @@ GOOD = {
         for norm in ("layer", "batch", "none")
         for categories in (None, 4)
     },
+    **{
+        f"PairEncoder-raw-{raw_norm}": lambda raw_norm=raw_norm: PairEncoder(
+            3, 7, hidden_channels=8, raw_norm=raw_norm
+        )
+        for raw_norm in ("layer", "batch")
+    },
+    **{
+        f"RandomFeaturePropagation-{normalization}-{trajectories}": (
+            lambda normalization=normalization, trajectories=trajectories, operators=operators: (
+                RandomFeaturePropagation(
+                    7,
+                    6,
+                    2,
+                    operators,
+                    normalization=normalization,
+                    trajectories=trajectories,
+                    hidden_channels=8,
+                    eval_samples=2,
+                )
+            )
+        )
+        for normalization, trajectories, operators in (
+            ("l2", 1, ("sym-loops", "walk")),
+            ("qr", 3, ("sym", "laplacian")),
+        )
+    },
+    "RandomPEARL": lambda: RandomPEARL(7, 5, 3, num_layers=2, eval_samples=2),
+    "BasisPEARL": lambda: BasisPEARL(7, 3, num_layers=2),
+    "StructuralEncoder": lambda: StructuralEncoder(8, 2, 4, "layer"),
+    "PretrainedEncoder-frozen": lambda: pretrained(frozen=True),
+    "PretrainedEncoder-fine-tuned": lambda: pretrained(frozen=False),
 }
 
 
-@pytest.mark.parametrize("build", GOOD.values(), ids=GOOD)
-def test_accepts_our_encoders(build) -> None:
-    encoder = build()
+# Compiling takes seconds, so one instance of each class must do.
+COMPILED = {type(build()): name for name, build in reversed(GOOD.items())}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_accepts_our_encoders(name: str) -> None:
+    encoder = GOOD[name]()
     before = {name: value.clone() for name, value in encoder.state_dict().items()}
-    check_encoder(encoder)
+    check_encoder(encoder, compiled=COMPILED[type(encoder)] == name)
     for name, value in encoder.state_dict().items():
         assert torch.equal(value, before[name])
 
@@ -93,18 +207,18 @@ def test_every_encoder_is_tested() -> None:
 
 
 def test_accepts_own_graphs() -> None:
-    check_encoder(SPE(9, 4, **SMALL), graphs(9))
+    check_encoder(SPE(9, 4, **SMALL), graphs(9), compiled=False)
 
 
 def test_accepts_missing_labels() -> None:
     every = graphs(9)
     for graph in every.values():
         graph.y = torch.tensor([[float("nan"), 1.0]])
-    check_encoder(SPE(9, 4, **SMALL), every)
+    check_encoder(SPE(9, 4, **SMALL), every, compiled=False)
 
 
 def test_published_size() -> None:
-    check_encoder(SPE(37, 16, hidden_channels=32))
+    check_encoder(SPE(37, 16, hidden_channels=32), compiled=False)
 
 
 class Encoder(FieldEncoder):
@@ -272,6 +386,56 @@ class StateThatIsNotSaved(Encoder):
         return super().forward(data) + self.counter
 
 
+class ReadsPadding(Encoder):
+    """Although it knows which columns are padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        count = FieldRequirement("laplacian_eigenvector_count", "graph", 1, "AddPE", "integer")
+        self.requires = (*self.requires, count)
+
+
+class CountsPaddingInTraining(Encoder):
+    """As the published SPE: padding enters the statistics of a batch normalisation, in training alone."""
+
+    mixes_graphs_in_training = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        count = FieldRequirement("laplacian_eigenvector_count", "graph", 1, "AddPE", "integer")
+        self.requires = (*self.requires, count)
+        self.norm = normalization("batch", 1)
+
+    def forward(self, data):
+        layout = graph_layout(data)
+        vectors, count = self.read(data, layout)
+        normalized = self.norm(vectors.reshape(-1, 1)).view(vectors.shape)
+        valid = torch.arange(6) < count[layout.batch]
+        return self.linear(normalized * valid)
+
+
+class NormOfZeroRows(Encoder):
+    """The norm of a row has no gradient where the row is zero."""
+
+    def forward(self, data):
+        return super().forward(data) + self.vectors(data).square().sum(1, keepdim=True).sqrt()
+
+
+class LosesItselfInBfloat16(Encoder):
+    """1 + x and 1 are the same number in bfloat16 for a small x."""
+
+    def forward(self, data):
+        out = super().forward(data) * 1e-3
+        return ((1 + out) - 1) * 1e3
+
+
+class DoesNotCompile(Encoder):
+    """What a graph break at the wrong place may do: a value of the time of compiling stays."""
+
+    def forward(self, data):
+        return super().forward(data) + float(torch.compiler.is_compiling())
+
+
 class SilentAboutMissingFields(Encoder):
     def forward(self, data):
         vectors = data.get("laplacian_eigenvector_pe")
@@ -376,6 +540,11 @@ def test_an_integer_field_gets_integers() -> None:
         (UnusedParameter, "'unused.weight' doesn't influence the output"),
         (IgnoresItsField, "doesn't depend on 'laplacian_eigenvector_pe'"),
         (StateThatIsNotSaved, "changes the output"),
+        (ReadsPadding, "columns that are padding change the output, in evaluation"),
+        (CountsPaddingInTraining, "columns that are padding change the output, in training"),
+        (NormOfZeroRows, "the gradient of 'laplacian_eigenvector_pe' is not finite"),
+        (LosesItselfInBfloat16, "autocast to bfloat16 changes the output by"),
+        (DoesNotCompile, "compiling changes the output"),
         (SilentAboutMissingFields, "nothing is raised when 'laplacian_eigenvector_pe' is missing"),
         (UnhelpfulAboutMissingFields, "doesn't name 'AddPE'"),
     ],

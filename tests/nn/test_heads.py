@@ -170,7 +170,7 @@ def test_encoder_of_pairs_at_another_level_is_refused(name: str, level: str) -> 
     assert "\n" not in str(error.value)
 
 
-@each_network
+@pytest.mark.parametrize("name", ["NodeMLP", "Transformer"])
 def test_encoder_of_edges_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="EdgeEncoder encodes edges"):
         NETWORKS[name](level="pair", positional_encoders=[EdgeEncoder()])

@@ -275,7 +275,7 @@ def test_encodings_are_added_to_the_embedded_nodes() -> None:
     linear = NodeEncoder(K, 8, "laplacian_eigenvector_pe", "AddLaplacianEigenvectorPE")
 
     class Bare(GraphNetwork):
-        def propagate(self, x, data, layout, pair_encodings):
+        def propagate(self, x, data, layout, encodings):
             return x
 
     encoders = [linear, spe(8)]
@@ -294,7 +294,9 @@ def test_unused_edge_update_of_the_last_layer_is_frozen() -> None:
 
 
 def test_encoder_of_another_width_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"NodeEncoder has out_channels=8.*hidden_channels=16"):
+    with pytest.raises(
+        ValueError, match=r"NodeEncoder has out_channels=8.*hidden_channels=16; make it 16"
+    ):
         GINE(FEATURES, hidden_channels=16, positional_encoders=[NodeEncoder(3, 8)])
 
 
@@ -307,8 +309,8 @@ def test_encoder_of_another_level_is_refused() -> None:
         def forward(self, data):
             raise NotImplementedError
 
-    with pytest.raises(ValueError, match="EdgeEncoder encodes edges, but positional_encoders are"):
-        GINE(FEATURES, hidden_channels=16, positional_encoders=[EdgeEncoder()])
+    with pytest.raises(ValueError, match="EdgeEncoder encodes edges, but a NodeMLP has no use"):
+        NodeMLP(FEATURES, hidden_channels=16, positional_encoders=[EdgeEncoder()])
 
 
 @pytest.mark.parametrize(
@@ -405,17 +407,51 @@ class TestCheckFields:
         [
             (NodeEncoder(K, 8, "laplacian_eigenvector_pe"), ""),
             (EigenvectorEncoder(K, 8), r" \(only to signs, which it learns\)"),
+            (EigenvectorEncoder(K, 8, signs="absolute"), r" \(only to signs\)"),
         ],
     )
     def test_uncovered_symmetry_warns_once_and_names_spe(self, encoder, partly: str) -> None:
         network = GINE(FEATURES, hidden_channels=8, positional_encoders=[encoder])
         name = type(encoder).__name__
-        expected = f"basis of each repeated eigenspace.*{name} is not invariant to it{partly}; SPE is invariant to it$"
+        freedom, it = "the basis of each repeated eigenspace of '.*' is", "it"
+        if not partly:  # a basis field has arbitrary signs, too
+            freedom = (
+                "the sign of each column and the basis of each repeated eigenspace of '.*' are"
+            )
+            it = "them"
+        expected = (
+            rf"{freedom} arbitrary, and {name} is not invariant to {it}{partly}; "
+            rf".*\bSPE\b.* is invariant to {it}$"
+        )
         with pytest.warns(UserWarning, match=expected):
             network.check_fields(FIELDS)
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
             network.check_fields(FIELDS)
+
+    def test_each_encoder_warns(self) -> None:
+        """Two of one class may differ in what they do about signs; only the first had its warning."""
+        encoders = [
+            EigenvectorEncoder(K, 8),
+            EigenvectorEncoder(K, 8, signs="as_given"),
+            EigenvectorEncoder(K, 8, signs="canonical"),
+        ]
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=encoders)
+        with pytest.warns(UserWarning, match="is not invariant") as caught:
+            network.check_fields(FIELDS)
+        basis, signs, canonical = (str(warning.message) for warning in caught)
+        assert basis.startswith("positional_encoders[0]: the basis of each repeated eigenspace of")
+        assert signs.startswith("positional_encoders[1]: the sign of each column and the basis of")
+        assert canonical.startswith("positional_encoders[2]: the sign of each column and the basis")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            network.check_fields(FIELDS)
+
+    @pytest.mark.parametrize("fields", [tuple(FIELDS.values()), list(FIELDS.values()), None])
+    def test_fields_by_name(self, fields: object) -> None:
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=[spe(8)])
+        with pytest.raises(TypeError, match=r"^fields is a .*field.name: field for field in"):
+            network.check_fields(fields)
 
     def test_signs_are_learned(self) -> None:
         fields = {"v": Field("v", "node", K, symmetry="sign")}

@@ -29,4 +29,6 @@ def test_a_network_without_messages_does_not_see_edges() -> None:
     for layer in network.layers:
         first, second = layer[0].lins
         x = x + second(layer[0].norms[0](first(x)).relu())
-    torch.testing.assert_close(network.propagate(network.node_embedding(batch), batch, None, []), x)
+    torch.testing.assert_close(
+        network.propagate(network.node_embedding(batch), batch, None, None), x
+    )

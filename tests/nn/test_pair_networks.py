@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 from nn_batches import batch_of, largest_error
+from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
-from graphpe.nn import pair_networks
+from graphpe.nn import pair_gin, pair_networks
+from graphpe.nn import rows as row_networks
+from graphpe.nn.columns import node_columns
 from graphpe.nn.layout import graph_layout, node_pairs
-from graphpe.nn.pair_networks import PairGIN, PairMLP
+from graphpe.nn.pair_networks import PairGIN, PairGINDeepSets, PairMLP
 
 
 def directed_graphs() -> Batch:
@@ -61,7 +64,93 @@ def test_gradient_of_gin() -> None:
     assert torch.autograd.gradcheck(function, (x, *network.parameters()))
 
 
-@pytest.mark.parametrize("kind", [PairGIN, PairMLP])
+def dense_gin(network: PairGIN, x: Tensor, graph: Data) -> Tensor:
+    """The layers on ``[n, columns, c]`` of one graph, by its adjacency matrix."""
+    n = graph.num_nodes
+    adjacency = torch.zeros(n, n, dtype=x.dtype)
+    for u, v in graph.edge_index.t().tolist():
+        adjacency[v, u] += 1
+    for epsilon, mlp in zip(network.epsilon, network.mlps, strict=True):
+        x = (1 + epsilon) * x + torch.einsum("vu,ujc->vjc", adjacency, x)
+        x = mlp(x.flatten(0, 1)).unflatten(0, (n, -1)) if n * x.size(1) else x.new_zeros(n, 0, 4)
+    return x
+
+
+def test_gin_takes_other_columns_than_nodes() -> None:
+    """More, fewer or no columns: graphs of 4, 3 and 2 nodes with 2, 5 and no columns."""
+    batch = directed_graphs()
+    counts = torch.tensor([2, 5, 0])
+    columns = node_columns(graph_layout(batch), counts)
+    network = PairGIN(3, 5, 4, num_layers=2, norm="layer").double()
+    x = torch.randn(len(columns), 3, dtype=torch.float64)
+    by_graph = network(x, columns, batch.edge_index).split([8, 15, 0])
+    for graph, own, got in zip(batch.to_data_list(), x.split([8, 15, 0]), by_graph, strict=True):
+        own = own.reshape(graph.num_nodes, -1, 3) if len(own) else own.view(graph.num_nodes, 0, 3)
+        torch.testing.assert_close(got, dense_gin(network, own, graph).flatten(0, 1))
+
+
+@pytest.mark.parametrize("norm", ["layer", "none"])
+def test_deep_sets_after_gin_see_all_columns_of_a_node(norm: str) -> None:
+    batch = directed_graphs()
+    pairs = node_pairs(graph_layout(batch))
+    network = PairGINDeepSets(3, 5, 4, num_layers=2, norm=norm).double()
+    x = torch.randn(len(pairs), 3, dtype=torch.float64)
+    got = network(x, pairs, batch.edge_index)
+    mapped = network.forward_mapped(x @ network.first_weight.t(), pairs, batch.edge_index)
+    torch.testing.assert_close(mapped, got)
+
+    sizes = [graph.num_nodes for graph in batch.to_data_list()]
+    squares = [n * n for n in sizes]
+    for graph, own, rows in zip(
+        batch.to_data_list(), x.split(squares), got.split(squares), strict=True
+    ):
+        n = graph.num_nodes
+        z = dense_gin(network.gin, own.view(n, n, 3), graph)
+        u = network.own[0](z) + z.mean(1, keepdim=True) @ network.mean[0].weight.t()
+        u = (nn.functional.layer_norm(u, u.shape[2:]) if norm == "layer" else u).relu()
+        y = network.own[1](u) + u.mean(1, keepdim=True) @ network.mean[1].weight.t()
+        torch.testing.assert_close(rows, y.flatten(0, 1))
+
+
+def test_deep_sets_permute_with_the_columns() -> None:
+    batch = directed_graphs()
+    counts = torch.tensor([3, 3, 3])
+    columns = node_columns(graph_layout(batch), counts)
+    network = PairGINDeepSets(2, 5, 4, 2, "layer").double()
+    x = torch.randn(9, 3, 2, dtype=torch.float64)
+    order = [2, 0, 1]
+    expected = network(x.flatten(0, 1), columns, batch.edge_index).view(9, 3, 4)
+    got = network(x[:, order].flatten(0, 1), columns, batch.edge_index).view(9, 3, 4)
+    torch.testing.assert_close(got, expected[:, order])
+
+
+@pytest.mark.parametrize("kind", [PairGIN, PairMLP, PairGINDeepSets])
+@pytest.mark.parametrize("backward_inside", [True, False])
+def test_autocast(kind: type, backward_inside: bool) -> None:
+    """In bfloat16, inputs and messages may be in other types than parameters."""
+    torch.manual_seed(0)
+    batch = directed_graphs()
+    pairs = node_pairs(graph_layout(batch))
+    network = kind(3, 16, 4, 2, "none")
+    values = torch.randn(len(pairs), 3)
+    results = []
+    for enabled in (False, True):
+        x = values.clone().requires_grad_()
+        network.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            output = network(x, pairs, batch.edge_index)
+            if backward_inside:
+                output.float().square().sum().backward()
+        if not backward_inside:
+            output.float().square().sum().backward()
+        gradients = [parameter.grad for parameter in network.parameters()]
+        results.append([output.float().detach(), x.grad, *gradients])
+    for expected, got in zip(*results, strict=True):
+        assert got.isfinite().all()
+        assert (got - expected).norm() <= 0.2 * expected.norm()
+
+
+@pytest.mark.parametrize("kind", [PairGIN, PairMLP, PairGINDeepSets])
 @pytest.mark.parametrize("norm", ["layer", "batch", "none"])
 def test_blocks_of_rows_change_nothing(kind: type, norm: str, monkeypatch) -> None:
     batch = batch_of("path", "complete", "cycle (double eigenvalues)")
@@ -69,7 +158,8 @@ def test_blocks_of_rows_change_nothing(kind: type, norm: str, monkeypatch) -> No
     network = kind(3, 5, 4, 2, norm).double()
     x = torch.randn(len(pairs), 3, dtype=torch.float64)
     whole = network(x, pairs, batch.edge_index)
-    monkeypatch.setattr(pair_networks, "_ROWS_IN_CACHE", 7)
+    monkeypatch.setattr(row_networks, "_ROWS_IN_CACHE", 7)
+    monkeypatch.setattr(pair_gin, "_NUMBERS_IN_CACHE", 7 * 5)
     assert largest_error(network(x, pairs, batch.edge_index), whole) < 1e-12
 
 
@@ -77,6 +167,11 @@ def test_epsilon_starts_from_a_normal_distribution() -> None:
     epsilon = torch.cat(list(PairGIN(1, 1, 1, num_layers=500, norm="none").epsilon)).detach()
     assert abs(float(epsilon.mean())) < 0.15
     assert abs(float(epsilon.std()) - 1) < 0.15
+
+
+def test_names() -> None:
+    kinds = {"gin": PairGIN, "mlp": PairMLP, "gin_deepsets": PairGINDeepSets}
+    assert kinds == pair_networks.PAIR_NETWORKS
 
 
 def test_mlp_ignores_edges() -> None:

@@ -187,7 +187,7 @@ def test_degree_scaling_counts_outgoing_edges() -> None:
     batch.edge_index, batch.edge_attr = torch.zeros(2, 3).long(), torch.zeros(3).long()
     seen = []
     for layer in network.layers:
-        layer.register_forward_pre_hook(lambda _, arguments: seen.append(arguments[-1]))
+        layer.register_forward_pre_hook(lambda _, arguments: seen.append(arguments[5]))
     network(batch)
     assert [scale.flatten().tolist() for scale in seen] == [[0.5, 1.0]] * 2
     batch = batch_of("path")

@@ -20,7 +20,8 @@ from graphpe.linalg.large.eigensolvers.choice import (
     working_columns,
 )
 from graphpe.linalg.large.eigensolvers.search import ConvergenceError, Search
-from graphpe.linalg.spectra.eigh import eigh
+from graphpe.linalg.spectra.eigenspaces import scale_starts
+from graphpe.linalg.spectra.eigh import eigh, random_walk_vectors
 
 __all__ = ["ConvergenceError", "smallest_laplacian_eigenpairs"]
 
@@ -83,8 +84,9 @@ def smallest_laplacian_eigenpairs(
 
     Returns:
         Values ``[min(k, n)]``, ascending, and vectors ``[n, min(k, n)]``, float64; orthonormal for
-        ``"none"`` and ``"sym"``, and for ``"rw"`` D^{-1/2} u scaled to unit length. Without zero
-        modes n − c in place of n, for c components.
+        ``"none"`` and ``"sym"``. For ``"rw"`` D^{-1/2} u scaled to unit length, and where an
+        eigenvalue is repeated, by the root mean square of the lengths of its vectors, of those that
+        are among the k. Without zero modes n − c in place of n, for c components.
 
     Raises:
         ValueError: For an invalid argument, or if the work space is over ``memory_budget``.
@@ -123,12 +125,14 @@ def smallest_laplacian_eigenpairs(
     values = np.zeros(k)
     values[known:] = rayleigh_quotients(components.matrix, vectors[:, known:] / scale[:, None])
     ascending = np.argsort(values, kind="stable")
+    values, vectors = values[ascending], vectors[:, ascending]
     if normalization == "rw":
-        vectors /= scale[:, None]
-        vectors /= np.linalg.norm(vectors, axis=0)
+        starts = scale_starts(torch.from_numpy(values)[None], torch.tensor([[known]]), 2.0)
+        stack, degrees = torch.from_numpy(vectors)[None], torch.from_numpy(scale**2)[None]
+        vectors = random_walk_vectors(stack, degrees, starts)[0].numpy()
     result = np.empty_like(vectors)
-    result[components.nodes] = vectors[:, ascending]
-    return values[ascending], result
+    result[components.nodes] = vectors
+    return values, result
 
 
 # The place of b components of equal size s, the values [b, m] and the vectors [b, s, m].

@@ -61,6 +61,19 @@ def component_labels_of_edges(
     return torch.from_numpy(rank[labels].reshape(b, n)).to(slot.device)
 
 
+def has_several_largest(labels: Tensor) -> Tensor:
+    """Whether no component is larger than all others, so that the order of nodes says which is first.
+
+    Args:
+        labels: ``[b, n]`` from :func:`component_labels`.
+
+    Returns:
+        ``[b, 1]`` bool; False for one component, or no node.
+    """
+    first, second = ((labels == number).sum(-1, keepdim=True) for number in (0, 1))
+    return (first == second) & (second > 0)
+
+
 def zero_modes(labels: Tensor, scale: Tensor) -> Tensor:
     """An orthonormal basis of the functions that are a multiple of ``scale`` on each component.
 

@@ -14,6 +14,7 @@ from graphpe.linalg.laplacian import (
     without_self_loops,
 )
 from graphpe.linalg.spectra.connected_components import component_labels, zero_modes
+from graphpe.linalg.spectra.eigenspaces import means_over_eigenspaces, scale_starts
 
 # Entries of a column within this relative distance of the largest modulus count as tied with it.
 _TIE_TOLERANCE = 1e-6
@@ -45,9 +46,8 @@ def laplacian_eigenpairs(
 ) -> tuple[Tensor, Tensor]:
     """All eigenpairs of the Laplacian of each graph of a stack, self-loops removed.
 
-    For ``"none"`` and ``"sym"`` the vectors are orthonormal. For ``"rw"`` they are D^{-1/2} u_j,
-    u_j the eigenvectors of L_sym, each scaled to unit L2 norm (an isolated node has D = 1 here, so
-    that its own vector survives).
+    For ``"none"`` and ``"sym"`` the vectors are orthonormal. For ``"rw"`` they are those of
+    :func:`random_walk_vectors` (an isolated node has D = 1 here, so that its own vector survives).
 
     The zero modes are known in closed form, one for each connected component: they come first, with
     eigenvalue exactly 0, those of large components before those of small ones. All other values are
@@ -77,21 +77,35 @@ def laplacian_eigenpairs(
         torch.ones_like(degrees) if normalization == "none" else degrees.sqrt(),
         component_labels(adjacency) if labels is None else labels,
     )
-    return values, random_walk_vectors(vectors, degrees) if normalization == "rw" else vectors
+    if normalization == "rw":
+        zeros = (values == 0).sum(-1, keepdim=True)
+        starts = scale_starts(values, zeros, values[:, -1:])
+        vectors = random_walk_vectors(vectors, degrees, starts)
+    return values, vectors
 
 
-def random_walk_vectors(vectors: Tensor, degrees: Tensor) -> Tensor:
-    """Eigenvectors of I − D^{-1} A from those of L_sym: D^{-1/2} u_j, scaled to unit L2 norm.
+def random_walk_vectors(vectors: Tensor, degrees: Tensor, starts: Tensor) -> Tensor:
+    r"""Eigenvectors of I − D^{-1} A from those of L_sym.
+
+    An eigenspace with the d columns U becomes
+
+    .. math:: D^{-1/2} U \sqrt{d} \,/\, \lVert D^{-1/2} U \rVert_F
+
+    which is of unit length for d = 1. The one factor makes the result free up to an orthogonal
+    matrix, as U is: vectors of unit length would depend on the basis that U happens to be. The basis
+    of the eigenvalue 0 is known, one vector for each component: each of these has unit length.
 
     Args:
         vectors: ``[b, n, k]``.
         degrees: ``[b, n]`` without self-loops, 1 for isolated nodes.
+        starts: ``[b, k]`` from :func:`scale_starts`.
 
     Returns:
         ``[b, n, k]``.
     """
     vectors = vectors / degrees.sqrt().unsqueeze(-1)
-    return vectors / vectors.mT.contiguous().norm(dim=-1).unsqueeze(-2)
+    squares = vectors.mT.contiguous().square().sum(-1)
+    return vectors / means_over_eigenspaces(squares.unsqueeze(1), starts).sqrt()
 
 
 def _eigenpairs(operator: Tensor, scale: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

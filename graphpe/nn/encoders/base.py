@@ -37,12 +37,12 @@ class FieldRequirement:
         level: What one row describes.
         width: Number of columns; None accepts any.
         transform: The transform that writes the field, for error messages; None if it isn't known.
-        kind: ``"float"``, ``"integer"`` or ``"complex"``, of any size.
+        kind: ``"float"``, ``"integer"`` or ``"complex"``, of any size; booleans are no integers.
         shape: Shape of a row that is not a list of columns but [Q, k], say; ``width`` is the product. Where Q is 1,
             rows ``[k]`` fit as well. None: ``(width,)``.
 
     Raises:
-        ValueError: If the shape is not that of ``width`` numbers.
+        ValueError: If the name is no name, or the shape is not that of ``width`` numbers.
     """
 
     name: str
@@ -53,6 +53,12 @@ class FieldRequirement:
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
+        require_field_name("field", self.name)
+        if not isinstance(self.transform, str | None):
+            raise ValueError(
+                f"transform is {self.transform!r}; it must be the name of the transform that writes {self.name!r}, or "
+                "None"
+            )
         if self.shape is not None and math.prod(self.shape) != self.width:
             raise ValueError(
                 f"{self.name!r} is required with width {self.width}, but rows of shape {self.shape}; the width must "
@@ -90,9 +96,13 @@ class FieldRequirement:
         value = data.get(self.name)
         if value is None:
             raise ValueError(self._missing(encoder))
-        if not isinstance(value, Tensor) or value.dim() == 0:
-            got = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise ValueError(f"{self.name!r} is {got}; {encoder} needs {self._wanted()}")
+        if not isinstance(value, Tensor):
+            raise ValueError(
+                f"{self.name!r} is a {type(value).__name__}, no torch tensor; {encoder} needs {self._wanted()}: "
+                "convert it by torch.as_tensor on each graph"
+            )
+        if value.dim() == 0:
+            raise ValueError(f"{self.name!r} is a single number; {encoder} needs {self._wanted()}")
         self._check_row_shape(tuple(value.shape[1:]), encoder)
         rows = self._rows(data, layout)
         if value.size(0) != rows:
@@ -112,7 +122,13 @@ class FieldRequirement:
         return layout.num_graphs
 
     def _check_kind(self, dtype: torch.dtype, encoder: str) -> None:
-        kind = "complex" if dtype.is_complex else "float" if dtype.is_floating_point else "integer"
+        kind = "integer"
+        if dtype == torch.bool:
+            kind = "boolean"
+        elif dtype.is_complex:
+            kind = "complex"
+        elif dtype.is_floating_point:
+            kind = "float"
         if kind != self.kind:
             wanted = {"float": "floats", "integer": "integers", "complex": "complex numbers"}
             remedy = {"float": "float()", "integer": "long()", "complex": "to(torch.complex64)"}
@@ -184,10 +200,11 @@ class FieldEncoder(nn.Module, ABC):
             ``"rotate"`` (angles of nodes, by which attention rotates queries and keys).
         invariant_to: Symmetries of its fields that leave the output as it is in evaluation; of the class where all
             instances have them, else of an instance.
-        augments: Symmetries that it only learns, by a random draw per graph in training.
+        augments: Symmetries that it only learns, by a random draw per graph in training; of the class or an instance.
         reads_complex: Whether the symmetries are those of complex fields: ``"basis"`` is unitary and includes phases.
         mixes_graphs_in_training: Whether, in training, the output for one graph depends on the other graphs in the
             batch or on chance.
+        compile_exception: Why ``torch.compile`` can't compile it; None where it can.
     """
 
     requires: tuple[FieldRequirement, ...]
@@ -195,9 +212,10 @@ class FieldEncoder(nn.Module, ABC):
     level: Level = "node"
     role: ClassVar[Role] = "add"
     invariant_to: frozenset[Symmetry] = frozenset()
-    augments: ClassVar[frozenset[Symmetry]] = frozenset()
+    augments: frozenset[Symmetry] = frozenset()
     reads_complex: ClassVar[bool] = False
     mixes_graphs_in_training: bool = False
+    compile_exception: ClassVar[str | None] = None
 
     @abstractmethod
     def forward(self, data: Data) -> Tensor:
@@ -211,7 +229,7 @@ class FieldEncoder(nn.Module, ABC):
         """
 
     def read(self, data: Data, layout: GraphLayout) -> tuple[Tensor, ...]:
-        """Returns the required fields of a batch; floats in the dtype of the parameters, or its complex one.
+        """Returns the required fields of a batch: floats in the dtype of the parameters, or its complex one; int64.
 
         Args:
             data: The batch.
@@ -221,12 +239,12 @@ class FieldEncoder(nn.Module, ABC):
             ValueError: If a field is missing or doesn't fit.
         """
         values = (field.read(data, layout, type(self).__name__) for field in self.requires)
+        dtypes = {"integer": torch.int64}
         parameter = next(self.parameters(), None)
-        if parameter is None:
-            return tuple(values)
-        real = parameter.dtype
-        # There is no complex arithmetic in half precision.
-        dtypes = {"float": real, "complex": torch.promote_types(real, torch.complex64)}
+        if parameter is not None:
+            dtypes["float"] = parameter.dtype
+            # There is no complex arithmetic in half precision.
+            dtypes["complex"] = torch.promote_types(parameter.dtype, torch.complex64)
         return tuple(
             value.to(dtypes.get(need.kind, value.dtype))
             for need, value in zip(self.requires, values, strict=True)
@@ -237,10 +255,18 @@ class FieldEncoder(nn.Module, ABC):
         """Whether the encoder, or every instance of the class, is invariant to a symmetry or one that includes it."""
         return symmetry == "none" or any(symmetry in _INCLUDES[s] for s in self.invariant_to)
 
-    @classmethod
-    def learns(cls, symmetry: Symmetry) -> bool:
-        """Whether the encoder sees random instances of a symmetry, or of one that includes it, in training."""
-        return any(symmetry in _INCLUDES[s] for s in cls.augments)
+    @_OfClassOrInstance
+    def learns(self: FieldEncoder | type[FieldEncoder], symmetry: Symmetry) -> bool:
+        """Whether it sees random instances of a symmetry, or of one that includes it, in training."""
+        return any(symmetry in _INCLUDES[s] for s in self.augments)
+
+
+def require_field_name(argument: str, name: object) -> None:
+    """Raises a ValueError unless the value of an argument can be the name of a field."""
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise ValueError(
+            f"{argument} is {name!r}; it must be the name of a field, such as 'random_walk_pe'"
+        )
 
 
 def uniform_like_linear(*shape: int, fan_in: int) -> nn.Parameter:

@@ -6,9 +6,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.utils import scatter
 
-from graphpe.nn.blocks import check_positive, normalization
+from graphpe.checks import require_choice
+from graphpe.nn.blocks import check_dropout, check_positive, normalization
+from graphpe.nn.sums import sum_by_group
 
 # exp of a logit in this range neither overflows nor vanishes, so no maximum has to be subtracted before.
 _LARGEST_LOGIT = 5.0
@@ -36,7 +37,8 @@ class GraphTransformerLayer(nn.Module):
         dropout: Probability of dropout after attention and inside each FFN.
 
     Raises:
-        ValueError: If a size is not a positive integer, or ``heads`` does not divide ``channels``.
+        ValueError: For another ``norm``, if a size is not a positive integer, ``heads`` does not divide ``channels``,
+            or ``dropout`` is no probability less than 1.
 
     References:
         Dwivedi and Bresson, "A Generalization of Transformer Networks to Graphs", https://arxiv.org/abs/2012.09699.
@@ -52,6 +54,8 @@ class GraphTransformerLayer(nn.Module):
     ) -> None:
         super().__init__()
         check_positive(channels=channels, heads=heads)
+        require_choice("norm", norm, ("batch", "layer"))
+        check_dropout(dropout)
         if channels % heads:
             raise ValueError(
                 f"heads is {heads}, which does not divide the {channels} channels of the layer; "
@@ -110,8 +114,8 @@ def _attend(logits: Tensor, value: Tensor, source: Tensor, target: Tensor) -> Te
     """
     weights = logits.clamp(-_LARGEST_LOGIT, _LARGEST_LOGIT).exp()
     num_nodes = value.size(0)
-    total = scatter(weights[..., None] * value[source], target, dim_size=num_nodes)
-    normalizer = scatter(weights, target, dim_size=num_nodes)
+    total = sum_by_group(weights[..., None] * value[source], target, num_nodes)
+    normalizer = sum_by_group(weights, target, num_nodes)
     # One edge alone gives a normalizer of at least exp(-5), so that this changes nothing but 0 / 0.
     return total / normalizer.clamp(min=torch.finfo(weights.dtype).tiny)[..., None]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from graphpe.nn.blocks import check_positive
+from graphpe.nn.blocks import check_dropout, check_layer_norm, check_positive
 from graphpe.nn.layers.structure_extractor import StructureExtractor
 from graphpe.nn.stacks import Stack, Stacks
 
@@ -18,13 +18,15 @@ class TransformerLayer(nn.Module):
     For each head, with :math:`d` channels per head,
 
     .. math::
-        a_{ij} &= \mathrm{softmax}_j\, \Big(\tfrac{1}{\sqrt{d}}\, (Q s_i)^\top (K s_j) + B w_{ij}\Big) \\
+        a_{ij} &= \mathrm{softmax}_j\, \Big(\tfrac{1}{\sqrt{d}}\, (R_i Q s_i)^\top (R_j K s_j) + B w_{ij}\Big) \\
         z_i &= \mathrm{LayerNorm}\big(h_i + c_i\, O \textstyle\sum_j a_{ij} V h_j\big) \\
         h_i &\leftarrow \mathrm{LayerNorm}\big(z_i + \mathrm{FFN}(z_i)\big)
 
     where FFN has one hidden layer of four times the width, with GELU; :math:`w_{ij}` are encodings of pairs;
-    :math:`s = h`, or the output of a :class:`~graphpe.nn.layers.StructureExtractor`; and :math:`c_i = 1`, or a scale
-    that is given.
+    :math:`s = h`, or the output of a :class:`~graphpe.nn.layers.StructureExtractor`; :math:`c_i = 1`, or a scale that
+    is given; and :math:`R_i` is the identity, or rotates channels m and m + d/2 of each head, as coordinates of a
+    plane, by an angle :math:`\theta_{im}` that is given. The logits depend on the differences
+    :math:`\theta_j - \theta_i` alone.
 
     Args:
         channels: Width of the nodes.
@@ -35,11 +37,13 @@ class TransformerLayer(nn.Module):
         edge_channels: Width of the edge vectors that the extractor reads; 0: there are none.
 
     Raises:
-        ValueError: If a size is not a positive integer, or ``heads`` does not divide ``channels``.
+        ValueError: If a size is not a positive integer, ``heads`` does not divide ``channels``, there is one channel
+            only, or ``dropout`` is no probability less than 1.
 
     References:
         Vaswani et al., "Attention Is All You Need", https://arxiv.org/abs/1706.03762;
-        Geisler et al., "Transformers Meet Directed Graphs", https://arxiv.org/abs/2302.00049.
+        Geisler et al., "Transformers Meet Directed Graphs", https://arxiv.org/abs/2302.00049;
+        Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", https://arxiv.org/abs/2104.09864.
     """
 
     def __init__(
@@ -53,6 +57,8 @@ class TransformerLayer(nn.Module):
     ) -> None:
         super().__init__()
         check_positive(channels=channels, heads=heads)
+        check_layer_norm(channels)
+        check_dropout(dropout)
         if channels % heads:
             raise ValueError(
                 f"heads is {heads}, which does not divide the {channels} channels of the layer; "
@@ -88,6 +94,7 @@ class TransformerLayer(nn.Module):
         edge_index: Tensor | None = None,
         edge: Tensor | None = None,
         scale: Tensor | None = None,
+        angles: Tensor | None = None,
     ) -> Tensor:
         """Updates the nodes.
 
@@ -98,12 +105,16 @@ class TransformerLayer(nn.Module):
             edge_index: ``[2, E]``, for the structure extractor.
             edge: ``[E, edge_channels]``, for a structure extractor of edge vectors.
             scale: ``[R, 1]`` what the output of attention is multiplied by.
+            angles: ``[R, channels / 2]`` by which queries and keys are rotated, head after head; the width of a head
+                must be even.
 
         Returns:
             ``[R, channels]``.
         """
         structure = x if self.structure is None else self.structure(x, edge_index, edge)
         query, key = self.query(structure), self.key(structure)
+        if angles is not None:
+            query, key = (rotate(rows, angles, self.heads) for rows in (query, key))
         attended = self.output(self._attend(query, key, self.value(x), stacks, pair_encodings))
         if scale is not None:
             attended = attended * scale
@@ -137,6 +148,24 @@ class TransformerLayer(nn.Module):
         for linear, encoding in zip(self.pair_bias, pair_encodings, strict=True):
             bias = linear(encoding) if bias is None else bias + linear(encoding)
         return bias if bias is None else torch.cat([bias, bias.new_zeros(1, self.heads)])
+
+
+def rotate(x: Tensor, angles: Tensor, heads: int) -> Tensor:
+    """Rotates channels m and m + d/2 of each head, as coordinates of a plane, by the angle m of that head.
+
+    Args:
+        x: ``[R, heads * d]``.
+        angles: ``[R, heads * d / 2]``.
+        heads: Number of heads.
+
+    Returns:
+        ``[R, heads * d]`` in the dtype of ``x``.
+    """
+    angles = angles.unflatten(-1, (heads, -1))
+    cosine, sine = angles.cos(), angles.sin()
+    first, second = x.unflatten(-1, (heads, 2, -1)).unbind(2)
+    turned = [first * cosine - second * sine, first * sine + second * cosine]
+    return torch.stack(turned, dim=2).flatten(1).to(x.dtype)
 
 
 def _mask(stack: Stack, bias: Tensor | None) -> Tensor | None:

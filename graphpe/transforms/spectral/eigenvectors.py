@@ -17,9 +17,14 @@ from graphpe.checks import require_choice, require_positive_integer, require_see
 from graphpe.fields import Field
 from graphpe.linalg.draws import random_numbers
 from graphpe.linalg.large.eigensolvers.choice import SolverName
+from graphpe.linalg.spectra.connected_components import has_several_largest
 from graphpe.linalg.spectra.eigenpair_selection import select_eigenpairs
-from graphpe.linalg.spectra.eigenspaces import eigenspace_starts
-from graphpe.linalg.spectra.eigenvector_scaling import EigenvectorScale, rescale_eigenvectors
+from graphpe.linalg.spectra.eigenspaces import eigenspace_starts, scale_starts
+from graphpe.linalg.spectra.eigenvector_scaling import (
+    EigenvectorScale,
+    arcsine_wavelengths,
+    rescale_eigenvectors,
+)
 from graphpe.transforms.core.base import Encoding
 from graphpe.transforms.core.seeds import graph_keys
 from graphpe.transforms.core.undirected import warn_directed
@@ -34,7 +39,8 @@ class AddLaplacianEigenvectorPE(Encoding):
 
     - ``"sym"``: :math:`I - D^{-1/2} A D^{-1/2}`,
     - ``"none"``: :math:`D - A`,
-    - ``"rw"``: :math:`I - D^{-1} A`, with eigenvectors :math:`D^{-1/2} u_j` of unit length.
+    - ``"rw"``: :math:`I - D^{-1} A`, with eigenvectors :math:`D^{-1/2} u_j`, :math:`u_j` those of ``"sym"``, scaled to
+      unit length.
 
     A drop-in for ``torch_geometric.transforms.AddLaplacianEigenvectorPE`` that is also right for repeated eigenvalues
     (orthonormal vectors), graphs with at most ``k`` nodes (padded with zeros), graphs without edges, isolated nodes
@@ -43,16 +49,22 @@ class AddLaplacianEigenvectorPE(Encoding):
     elsewhere; the one of the largest component is the first.
 
     Two neighbouring eigenvalues count as equal if they differ by at most 1e-6 of the larger one, or by 1e-12 of the
-    largest (rounding).
+    largest (rounding). All columns of an eigenspace have one scale, which doesn't depend on their basis: for ``"rw"``,
+    the root mean square of their lengths is 1, so that single ones may be shorter or longer. Only eigenvectors of the
+    eigenvalue 0, whose basis is known, are scaled one by one. Where k cuts through an eigenspace, the scale is that of
+    all its columns, or, in a graph over ``dense_limit``, of those up to the one after the last.
 
     Also known as LapPE.
 
     Writes:
-        - ``attr_name``: ``[n, k]`` eigenvectors (node level; free up to an orthogonal matrix in each eigenspace).
+        - ``attr_name``: ``[n, k]`` eigenvectors (node level; free up to an orthogonal matrix in each eigenspace, except
+          with ``rescale="wavelength-asin"``).
         - ``eigenvalue_name``: ``[1, k]`` eigenvalues (graph level).
         - ``count_name``: ``[1, 1]`` int64 number of columns that are not padding (graph level).
-        - ``cut_name``: ``[1, 1]`` int64, 1 where k cuts through an eigenspace: the k-th eigenvalue equals the next one,
-          so that the columns written are not determined by the graph, however an encoder treats them (graph level).
+        - ``cut_name``: ``[1, 1]`` int64, 1 where the columns written are not determined by the graph, however an
+          encoder treats them: k cuts through an eigenspace (the k-th eigenvalue equals the next one), or
+          ``drop_trivial="first"`` does, because several components are the largest and the order of nodes says which
+          of their eigenvectors goes (graph level).
 
     Args:
         k: Number of eigenvectors.
@@ -61,16 +73,20 @@ class AddLaplacianEigenvectorPE(Encoding):
             graphs (:math:`A \lor A^T`, with weights :math:`(A + A^T)/2`) and warns.
         normalization: The Laplacian: ``"sym"`` (Dwivedi and Bresson, SPE), ``"none"`` (GraphGPS) or ``"rw"``.
         drop_trivial: ``"first"`` leaves out the first eigenpair, as Dwivedi and Bresson do; ``"all"`` every one with
-            eigenvalue 0, as many as there are connected components; ``"none"`` keeps all, as SPE and GraphGPS do.
+            eigenvalue 0, as many as there are connected components; ``"none"`` keeps all, as SPE and GraphGPS do. Take
+            one of the last two for graphs with several components: see ``cut_name``.
         eigenvalue_name: Name of the eigenvalues.
         count_name: Name of the number of valid columns.
         seed: Seed of random signs, and of the iterative solver for graphs over ``dense_limit``.
         cut_name: Name of the flag.
-        complete_eigenspaces: Whether to leave out the eigenspace that k cuts through: its columns are zero and do not
-            count.
+        complete_eigenspaces: Whether to leave out the eigenspace that is cut. If k cuts it, its columns are zero and do
+            not count. If ``drop_trivial="first"`` does, the graph is encoded as with ``"all"``. The flag stays 1.
         rescale: Scale of a column: ``"l2"`` (unit length), ``"l1"``, ``"max"``, ``"wavelength"``,
             ``"wavelength-asin"`` or ``"soft"``; the last three as in GraphGPS, with
-            :math:`\sqrt{\lambda}` taken as 1 where :math:`\lambda = 0`.
+            :math:`\sqrt{\lambda}` taken as 1 where :math:`\lambda = 0`. Where an eigenvalue is repeated, the root mean
+            square of a row over the columns of the eigenspace takes the place of :math:`|u_i|`, so that all have one
+            scale: the largest entry of a column with ``"max"``, say, need not be 1. ``"wavelength-asin"``, which is not
+            linear, has no such form: no encoder is invariant to the bases of what it gives, SPE included.
         signs: ``"canonical"``: the entry of largest modulus of a column is positive. ``"random"``: drawn once for each
             graph and column, by ``seed``.
         isolated: Eigenvalue of an isolated node: ``"zero"``, so that there are as many zeros as components, or
@@ -136,24 +152,31 @@ class AddLaplacianEigenvectorPE(Encoding):
     def encode_block(self, block: Block) -> tuple[Tensor, ...]:
         values, vectors = block.eigenpairs(self.normalization)
         zeros = block.shared(shared.zero_counts, self.normalization)
+        is_tied = has_several_largest(block.component_labels)
         bound = values[:, -1:]
         if self.isolated == "one":
             isolated = (block.shared(shared.simple_degrees) == 0).sum(-1, keepdim=True)
             zeros = zeros - isolated
             values, vectors = _with_isolated_at_one(values, vectors, zeros, isolated)
-        return self._select(block, values, vectors, zeros, bound)
+        return self._select(block, values, vectors, zeros, is_tied, bound)
+
+    def workspace(self, n: int) -> int:
+        return super().workspace(n) + (0 if self.rescale == "l2" else 5 * n * n)  # row norms
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         adjacency = graph.undirected_adjacency
         degrees = adjacency.sum(1) - adjacency.diagonal()
         alone = np.diff(adjacency.indptr) == (adjacency.diagonal() != 0)
-        drops_all = self.drop_trivial == "all"
+        count, labels = csgraph.connected_components(adjacency, directed=False)
+        sizes = np.bincount(labels)
+        is_tied = bool((sizes == sizes.max()).sum() > 1)
+        drops_all = self.drop_trivial == "all" or (is_tied and self._keeps_no_rest)
         # The modes of isolated nodes are known. They are left out where nobody wants them, or put in at 1.
         skips_isolated = drops_all or self.isolated == "one"
         nodes = np.flatnonzero(~alone) if skips_isolated else np.arange(graph.n)
         connected = adjacency[nodes][:, nodes] if skips_isolated else adjacency
         # Where all zero modes are dropped, none is made: there may be very many.
-        zeros = 0 if drops_all else csgraph.connected_components(connected, directed=False)[0]
+        zeros = 0 if drops_all else count - (graph.n - len(nodes))
         wanted = self.k + 1 + self._dropped
         values, own_vectors = linalg.smallest_laplacian_eigenpairs(
             connected,
@@ -179,6 +202,7 @@ class AddLaplacianEigenvectorPE(Encoding):
             torch.from_numpy(values)[None],
             torch.from_numpy(vectors)[None],
             torch.tensor([[zeros]]),
+            torch.tensor([[is_tied]]),
             2.0 * degrees.max() if self.normalization == "none" else 2.0,
         )
 
@@ -188,10 +212,28 @@ class AddLaplacianEigenvectorPE(Encoding):
         values: Tensor,
         vectors: Tensor,
         zeros: Tensor,
+        is_tied: Tensor,
         bound: Tensor | float,
     ) -> tuple[Tensor, ...]:
-        first = zeros if self.drop_trivial == "all" else torch.full_like(zeros, self._dropped)
+        """The fields from all eigenpairs, or from one more than wanted.
+
+        Args:
+            part: The graphs.
+            values: ``[b, m]``, ascending.
+            vectors: ``[b, n, m]``.
+            zeros: ``[b, 1]`` number of eigenvalues that are 0.
+            is_tied: ``[b, 1]`` bool, whether several components are the largest.
+            bound: ``[b, 1]`` or a number: the order of magnitude of the largest eigenvalue.
+        """
+        drops_all = is_tied if self._keeps_no_rest else torch.zeros_like(is_tied)
+        if self.drop_trivial == "all":
+            drops_all = torch.ones_like(is_tied)
+        first = torch.where(drops_all, zeros, self._dropped)
         starts = eigenspace_starts(values, zeros, bound)
+        # Before the selection, so that a scale is that of a whole eigenspace.
+        vectors = rescale_eigenvectors(
+            vectors, values, scale_starts(values, zeros, bound), self.rescale
+        )
         if isinstance(part, LargeGraph) and self.drop_trivial == "first" and int(zeros) > self.k:
             _warn_zero_modes(part.name)
         vectors, values, count, is_cut = select_eigenpairs(
@@ -201,8 +243,16 @@ class AddLaplacianEigenvectorPE(Encoding):
         if self.signs == "random":
             keys = graph_keys(part, self.seed).to(vectors.device)
             vectors = vectors * random_numbers.rademacher(keys, 1, vectors.shape[2])
-        vectors = rescale_eigenvectors(vectors, values, self.rescale)
+        if self.rescale == "wavelength-asin":
+            vectors = arcsine_wavelengths(vectors, values)
+        if self.drop_trivial == "first":
+            is_cut = is_cut | is_tied
         return vectors, values, count, is_cut.long()
+
+    @property
+    def _keeps_no_rest(self) -> bool:
+        """Whether all zero modes go where it is arbitrary which is the first."""
+        return self.drop_trivial == "first" and self.complete_eigenspaces
 
     @property
     def _dropped(self) -> int:

@@ -7,7 +7,11 @@ import torch
 from adjacency_zoo import random_adjacency
 from hypothesis import given
 
-from graphpe.linalg.spectra.connected_components import component_labels, zero_modes
+from graphpe.linalg.spectra.connected_components import (
+    component_labels,
+    has_several_largest,
+    zero_modes,
+)
 
 
 @given(random_adjacency())
@@ -29,6 +33,13 @@ def test_each_graph_of_a_stack_counts_from_zero():
 def test_empty_stacks():
     assert component_labels(torch.zeros(0, 4, 4)).shape == (0, 4)
     assert component_labels(torch.zeros(3, 0, 0)).shape == (3, 0)
+
+
+def test_several_largest_components():
+    labels = torch.tensor([[0, 0, 1, 1, 2], [0, 1, 0, 0, 1], [0, 0, 0, 0, 0], [0, 1, 2, 3, 4]])
+    assert has_several_largest(labels).tolist() == [[True], [False], [False], [True]]
+    assert has_several_largest(torch.zeros(2, 1).long()).tolist() == [[False], [False]]
+    assert has_several_largest(torch.zeros(2, 0).long()).tolist() == [[False], [False]]
 
 
 def test_zero_modes_are_orthonormal_multiples_of_the_scale():

@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from graphpe.linalg.spectra.eigenpair_selection import select_eigenpairs
-from graphpe.linalg.spectra.eigenspaces import eigenspace_numbers, eigenspace_starts
+from graphpe.linalg.spectra.eigenspaces import (
+    eigenspace_numbers,
+    eigenspace_starts,
+    means_over_eigenspaces,
+    scale_starts,
+)
 
 VALUES = torch.tensor([[0.0, 0.0, 1e-14, 0.5, 0.5 + 1e-9, 0.6, 2.0, 2.0]], dtype=torch.float64)
 
@@ -15,6 +20,16 @@ def test_equal_up_to_rounding_and_zeros_by_their_number():
     starts = eigenspace_starts(VALUES, torch.tensor([[2]]), 2.0)
     assert starts.int().tolist() == [[1, 0, 1, 1, 0, 1, 1, 0]]
     assert eigenspace_numbers(starts).tolist() == [[0, 0, 1, 2, 2, 3, 4, 4]]
+
+
+def test_zero_modes_have_scales_of_their_own():
+    starts = scale_starts(VALUES, torch.tensor([[2]]), 2.0)
+    assert starts.int().tolist() == [[1, 1, 1, 1, 0, 1, 1, 0]]
+    columns = torch.tensor([[[1.0, 2, 3, 4, 6, 7, 8, 2], [0, 0, 0, 1, 1, 0, 2, 4]]])
+    assert means_over_eigenspaces(columns, starts).tolist() == [
+        [[1, 2, 3, 5, 5, 7, 5, 5], [0, 0, 0, 1, 1, 0, 3, 3]]
+    ]
+    assert means_over_eigenspaces(columns[..., :0], starts[:, :0]).shape == (1, 2, 0)
 
 
 def test_small_eigenvalues_with_gaps_are_told_apart():

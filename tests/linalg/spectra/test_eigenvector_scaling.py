@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from graphpe.linalg.spectra.eigenvector_scaling import rescale_eigenvectors
+from graphpe.linalg.spectra.eigenvector_scaling import arcsine_wavelengths, rescale_eigenvectors
 
 COLUMN = np.array([0.5, -0.5, 0.1, 0.7])
 MODULUS = np.abs(COLUMN)
 SOFTMAX = np.exp(MODULUS) / np.exp(MODULUS).sum()
 LARGEST = 0.7
+SINGLE = torch.ones(1, 2, dtype=torch.bool)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,11 @@ LARGEST = 0.7
 @pytest.mark.parametrize(("value", "root"), [(0.25, 0.5), (0.0, 1.0)])
 def test_the_formula(scale, expected, value, root):
     vectors = torch.from_numpy(np.stack([COLUMN, np.zeros(4)], axis=1))[None]
-    scaled = rescale_eigenvectors(vectors, torch.tensor([[value, 0.0]], dtype=torch.float64), scale)
+    values = torch.tensor([[value, 0.0]], dtype=torch.float64)
+    if scale == "wavelength-asin":
+        scaled = arcsine_wavelengths(vectors, values)
+    else:
+        scaled = rescale_eigenvectors(vectors, values, SINGLE, scale)
     np.testing.assert_allclose(scaled[0, :, 0], expected(root), rtol=1e-14)
     assert not scaled[0, :, 1].any()  # padding stays zero
 
@@ -41,10 +46,27 @@ def test_the_wavelength_of_a_path_is_counted_in_nodes():
     node = torch.arange(n) + 0.5
     vectors = torch.stack([torch.cos(math.pi * j * node / n) for j in (1, 2, 5)], dim=1).double()
     values = torch.tensor([[2 - 2 * math.cos(math.pi * j / n) for j in (1, 2, 5)]])
-    scaled = rescale_eigenvectors(vectors[None], values.double(), "wavelength-asin")[0]
+    scaled = arcsine_wavelengths(vectors[None], values.double())[0]
     steps = scaled.diff(dim=0).abs()
     assert float(steps.median()) == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.parametrize("scale", ["l2", "l1", "max", "wavelength", "soft"])
+def test_columns_of_an_eigenspace_turn_with_their_basis(scale):
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.randn(1, 7, 3, dtype=torch.float64, generator=generator)
+    vectors = torch.linalg.qr(vectors).Q
+    values = torch.tensor([[0.3, 0.5, 0.5]], dtype=torch.float64)
+    starts = torch.tensor([[True, True, False]])
+    turn = torch.eye(3, dtype=torch.float64)
+    turn[1:, 1:] = torch.tensor([[0.6, 0.8], [-0.8, 0.6]])
+    torch.testing.assert_close(
+        rescale_eigenvectors(vectors @ turn, values, starts, scale),
+        rescale_eigenvectors(vectors, values, starts, scale) @ turn,
+    )
+
+
 def test_graphs_without_nodes():
-    assert rescale_eigenvectors(torch.zeros(2, 0, 0), torch.zeros(2, 0), "max").shape == (2, 0, 0)
+    vectors, values = torch.zeros(2, 0, 0), torch.zeros(2, 0)
+    assert rescale_eigenvectors(vectors, values, values > 0, "max").shape == (2, 0, 0)
+    assert arcsine_wavelengths(vectors, values).shape == (2, 0, 0)

@@ -24,11 +24,14 @@ def layer_by_hand(
     tokens: bool,
     structure: Tensor | None = None,
     scale: Tensor | None = None,
+    angles: Tensor | None = None,
 ) -> Tensor:
     """Graph by graph, head by head, node by node."""
     attended, width = torch.zeros_like(x), x.size(1) // layer.heads
     structure = x if structure is None else structure
     query, key, value = layer.query(structure), layer.key(structure), layer.value(x)
+    if angles is not None:
+        query, key = turn(query, angles, width), turn(key, angles, width)
     node, pair = 0, 0
     for number, n in enumerate(SIZES):
         rows = list(range(node, node + n)) + ([sum(SIZES) + number] if tokens else [])
@@ -49,6 +52,18 @@ def layer_by_hand(
     z = layer.first_norm(x + (attended if scale is None else attended * scale))
     first, _, _, second = layer.feed_forward
     return layer.second_norm(z + second(torch.nn.functional.gelu(first(z))))
+
+
+def turn(x: Tensor, angles: Tensor, width: int) -> Tensor:
+    """Rotates channels m and m + d/2 of each head by a matrix."""
+    turned, half = x.clone(), width // 2
+    for row, all_angles in enumerate(angles):
+        for number, angle in enumerate(all_angles):
+            head, m = divmod(number, half)
+            a = head * width + m
+            matrix = torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()]).view(2, 2)
+            turned[row, [a, a + half]] = matrix @ x[row, [a, a + half]]
+    return turned
 
 
 @pytest.mark.parametrize("widths", [(), (3,), (3, 1)])
@@ -86,6 +101,23 @@ def test_structure_goes_into_queries_and_keys_alone() -> None:
     got = layer(x, stacks_of(graph_layout(batch)), (), batch.edge_index, edge, scale)
     structure = layer.structure(x, batch.edge_index, edge)
     torch.testing.assert_close(got, layer_by_hand(layer, x, [], False, structure, scale))
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+@torch.no_grad()
+def test_angles_rotate_queries_and_keys(tokens: bool) -> None:
+    layer = TransformerLayer(8, 2, pair_channels=(3,)).double()
+    rows = sum(SIZES) + len(SIZES) * tokens
+    x, angles = 2 * torch.randn(rows, 8).double(), 3 * torch.randn(rows, 4).double()
+    encodings = [torch.randn(PAIRS, 3).double()]
+    stacks = stacks_of(graph_layout(batch_of(*NAMES)), tokens, pairs=True)
+    got = layer(x, stacks, encodings, angles=angles)
+    expected = layer_by_hand(layer, x, encodings, tokens, angles=angles)
+    torch.testing.assert_close(got, expected)
+    assert not torch.allclose(layer(x, stacks, encodings), got)
+    torch.testing.assert_close(
+        layer(x, stacks, encodings, angles=torch.zeros_like(angles)), layer(x, stacks, encodings)
+    )
 
 
 @torch.no_grad()

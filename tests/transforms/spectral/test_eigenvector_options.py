@@ -109,7 +109,8 @@ def test_zero_modes_are_one_per_component_largest_first(dense_limit: int) -> Non
         ("path", 3, 0, 3),
         ("one node", 2, 0, 0),
         ("no edges", 2, 1, 0),  # three of five zeros are left out
-        ("no edges", 4, 0, 4),
+        ("no edges", 4, 1, 0),  # the one left out is arbitrary
+        ("many components", 8, 1, 4),  # the zero modes, of which one is left out, go
     ],
 )
 def test_cut_eigenspaces(
@@ -120,10 +121,11 @@ def test_cut_eigenspaces(
     assert (count, flag) == (min(k, data.num_nodes - 1), cut)
     complete = encode(data, k, dense_limit=dense_limit, complete_eigenspaces=True)
     assert complete[2:] == (complete_count, cut)
-    np.testing.assert_allclose(complete[0], values[:complete_count])
+    if name != "many components":
+        np.testing.assert_allclose(complete[0], values[:complete_count])
 
 
-@given(random_graphs(max_nodes=15), st.integers(1, 16), st.sampled_from(["none", "all"]))
+@given(random_graphs(max_nodes=15), st.integers(1, 16), st.sampled_from(["none", "first", "all"]))
 def test_complete_eigenspaces_do_not_depend_on_the_numbering(data: Data, k: int, drop: str) -> None:
     order = torch.randperm(data.num_nodes)
     renumbered = data.clone()

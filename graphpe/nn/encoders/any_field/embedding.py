@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from graphpe.nn.blocks import check_positive
-from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
+from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement, require_field_name
 from graphpe.nn.layout import graph_layout
 
 _TRANSFORMS = {"degree_se": "AddDegreeSE", "weisfeiler_leman_se": "AddWeisfeilerLemanSE"}
@@ -42,6 +42,7 @@ class EmbeddingEncoder(FieldEncoder):
     ) -> None:
         super().__init__()
         check_positive(columns=columns, categories=categories, out_channels=out_channels)
+        require_field_name("field", field)
         transform = transform or _TRANSFORMS.get(field)
         self.requires = (FieldRequirement(field, "node", columns, transform, "integer"),)
         self.out_channels = out_channels
@@ -51,7 +52,6 @@ class EmbeddingEncoder(FieldEncoder):
 
     def forward(self, data: Data) -> Tensor:
         (values,) = self.read(data, graph_layout(data))
-        values = values.long()
         outside = (values < 0) | (values >= self.categories)
         if bool(outside.any()):
             raise ValueError(

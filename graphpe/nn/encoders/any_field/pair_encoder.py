@@ -7,13 +7,15 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.utils import scatter
 
 from graphpe.checks import require_choice
 from graphpe.nn.blocks import Normalization, check_positive, mlp
+from graphpe.nn.encoders.any_field.raw_normalization import raw_normalization
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
 from graphpe.nn.layout import graph_layout, node_pairs
-from graphpe.nn.pair_networks import apply_to_rows
+from graphpe.nn.pair_gin import after_first_weight
+from graphpe.nn.rows import apply_to_rows
+from graphpe.nn.sums import sum_by_group
 
 _DEFAULT_FIELD = "directed_random_walk_pe"
 
@@ -24,8 +26,9 @@ class PairEncoder(FieldEncoder):
     .. math:: p_{uv} = \mathrm{MLP}(f_{uv}) \qquad\text{or}\qquad
         p_v = \mathrm{MLP}\Big(\sum_u \mathrm{ReLU}(W f_{uv} + b)\Big)
 
-    The sum is over all nodes u of the graph, the sources of the pairs (u, v). Pairs are ragged lists, so there is no
-    padding. For fields without symmetry: directed walks, walk profiles, distances, relative walks.
+    where f is the field, normalised as ``raw_norm`` says. The sum is over all nodes u of the graph, the sources of the
+    pairs (u, v). Pairs are ragged lists, so there is no padding. For fields without symmetry: directed walks, walk
+    profiles, distances, relative walks.
 
     Time and memory grow with :math:`\sum n^2` over the graphs of a batch.
 
@@ -37,9 +40,12 @@ class PairEncoder(FieldEncoder):
         hidden_channels: Width of the hidden layers, and of the sum.
         num_layers: Number of linear layers of the perceptron.
         level: What a row of the output describes: ``"pair"`` (all pairs, row-major, as a pair field) or ``"node"``.
-        norm: Normalisation in the perceptron. ``"layer"`` is per pair or node, so graphs of a batch do not mix.
+        norm: Normalisation between the layers of the perceptron. ``"layer"`` is per pair or node, so graphs of a batch
+            do not mix.
         categories: For an integer field, such as shortest paths, the number of its categories: each column has an
             embedding per category in place of a weight. None: floats.
+        raw_norm: Normalisation of a field of floats before the perceptron. ``"batch"``: each column over all pairs of a
+            batch, which brings columns of different sizes to one scale. ``"layer"``: per pair, over the columns.
 
     Raises:
         ValueError: For invalid settings; in :meth:`forward` if the field is missing or doesn't fit, or for a category
@@ -60,6 +66,7 @@ class PairEncoder(FieldEncoder):
         level: Literal["pair", "node"] = "pair",
         norm: Normalization = "layer",
         categories: int | None = None,
+        raw_norm: Normalization = "none",
     ) -> None:
         super().__init__()
         check_positive(
@@ -71,6 +78,10 @@ class PairEncoder(FieldEncoder):
         require_choice("level", level, ("pair", "node"))
         if categories is not None:
             check_positive(categories=categories)
+            if raw_norm != "none":
+                raise ValueError(
+                    f"raw_norm is {raw_norm!r}, but categories are not normalised; it must be 'none'"
+                )
         if transform is None and field == _DEFAULT_FIELD:
             transform = "AddDirectedRandomWalkPE(walk_length, level='pair')"
         kind = "float" if categories is None else "integer"
@@ -78,8 +89,10 @@ class PairEncoder(FieldEncoder):
         self.out_channels = out_channels
         self.level = level
         self.categories = categories
-        self.mixes_graphs_in_training = norm == "batch"
-        # A one-hot vector times a matrix picks the embedding of a category.
+        self.perceptron_mixes_rows = norm == "batch" and num_layers > 1
+        self.mixes_graphs_in_training = self.perceptron_mixes_rows or raw_norm == "batch"
+        self.raw_norm = raw_normalization(raw_norm, in_channels)
+        # The weights of one-hot vectors, which are never made: a column of weights is the embedding of a category.
         width = in_channels * (categories or 1)
         hidden = [hidden_channels] * (num_layers - 1)
         if level == "node":
@@ -90,16 +103,37 @@ class PairEncoder(FieldEncoder):
     def forward(self, data: Data) -> Tensor:
         layout = graph_layout(data)
         (values,) = self.read(data, layout)
-        if self.categories is not None:
-            values = self._one_hot(values)
+        if self.categories is None:
+            values = self.raw_norm(values)
+        else:
+            self._check_range(values)
         if self.level == "pair":
-            return apply_to_rows(self.mlp, values, self.training and self.mixes_graphs_in_training)
-        messages = apply_to_rows(self.message, values, mixes_rows=False)
+            mixes_rows = self.training and self.perceptron_mixes_rows
+            return apply_to_rows(self._encode_pairs, values, mixes_rows)
+        messages = apply_to_rows(self._messages, values, mixes_rows=False)
         target = node_pairs(layout).target
-        return self.mlp(scatter(messages, target, dim_size=layout.num_nodes))
+        return self.mlp(sum_by_group(messages, target, layout.num_nodes))
 
-    def _one_hot(self, values: Tensor) -> Tensor:
-        """``[P, c]`` categories to ``[P, c * categories]`` in the dtype of the parameters."""
+    def _encode_pairs(self, values: Tensor) -> Tensor:
+        if self.categories is None:
+            return self.mlp(values)
+        return after_first_weight(self.mlp, self._embed(values, self.mlp.lins[0].weight))
+
+    def _messages(self, values: Tensor) -> Tensor:
+        if self.categories is None:
+            return self.message(values)
+        linear, activation = self.message
+        return activation(self._embed(values, linear.weight) + linear.bias)
+
+    def _embed(self, values: Tensor, weight: Tensor) -> Tensor:
+        """``[P, c]`` categories to ``[P, hidden]``, as ``weight`` ``[hidden, c * categories]`` maps one-hot vectors."""
+        first_row = self.categories * torch.arange(values.size(1), device=values.device)
+        # A bag has no gradient in half precision.
+        table = weight.t().to(torch.promote_types(weight.dtype, torch.float32)).contiguous()
+        embedded = nn.functional.embedding_bag(values + first_row, table, mode="sum")
+        return embedded.to(weight.dtype)
+
+    def _check_range(self, values: Tensor) -> None:
         if values.numel():
             lowest, highest = torch.stack(values.aminmax()).tolist()
             if lowest < 0 or highest >= self.categories:
@@ -107,5 +141,3 @@ class PairEncoder(FieldEncoder):
                     f"{self.requires[0].name!r} has the category {lowest if lowest < 0 else highest}, but PairEncoder "
                     f"was built for categories={self.categories}, 0 to {self.categories - 1}"
                 )
-        one_hot = nn.functional.one_hot(values.long(), self.categories).flatten(1)
-        return one_hot.to(next(self.parameters()).dtype)

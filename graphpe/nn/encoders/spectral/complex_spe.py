@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.utils import scatter
 
 from graphpe.checks import require_choice
 from graphpe.fields import Symmetry
-from graphpe.nn.blocks import Normalization, check_positive, mlp
+from graphpe.nn.blocks import Normalization, check_positive, has_batch_normalization, mlp
+from graphpe.nn.edges import read_edges
 from graphpe.nn.encoders.base import FieldEncoder
+from graphpe.nn.encoders.spectral.eigenvalue_filters import place_weights
 from graphpe.nn.encoders.spectral.hermitian_products import hermitian_products
 from graphpe.nn.encoders.spectral.magnetic_fields import magnetic_requirements
+from graphpe.nn.encoders.spectral.pair_levels import PairLevel, from_pairs
 from graphpe.nn.layout import graph_layout, node_pairs
-from graphpe.nn.pair_networks import PairGIN, PairMLP
-
-Readout = Literal["node", "pair", "edge"]
+from graphpe.nn.pair_networks import PAIR_NETWORKS, PairNetworkName
 
 
 class ComplexSPE(FieldEncoder):
@@ -60,7 +60,8 @@ class ComplexSPE(FieldEncoder):
         phi_hidden_channels: Width of φ's hidden layers.
         phi_layers: Number of linear layers of φ.
         rho: ``"gin"`` passes messages along the edges of the graph, for each column j by itself; ``"mlp"`` looks at
-            each pair by itself.
+            each pair by itself; ``"gin_deepsets"`` is a GIN, and then two layers of DeepSets over the columns of each
+            node.
         level: What a row of the output describes: ``"node"``, ``"pair"`` (all pairs, row-major, as a pair field) or
             ``"edge"`` (those of ``edge_index``, in its order).
         norm: Normalisation in φ and ρ. ``"layer"`` is per pair and per eigenvalue, so graphs of a batch do not mix.
@@ -68,11 +69,15 @@ class ComplexSPE(FieldEncoder):
         eigenvalue_field: Name of the graph field of eigenvalues ``[B, Q, k]``, or ``[B, k]``.
         count_field: Name of the graph field with the number of eigenpairs that are not padding, ``[B, 1]``.
 
+    Raises:
+        ValueError: For invalid settings; in :meth:`forward` if a field is missing or doesn't fit, or if an edge has a
+            node that isn't there or joins two graphs.
+
     References:
         Huang et al., "What Are Good Positional Encodings for Directed Graphs?", https://arxiv.org/abs/2407.20912.
     """
 
-    invariant_to: ClassVar[frozenset[Symmetry]] = frozenset({"sign", "basis", "phase"})
+    invariant_to: frozenset[Symmetry] = frozenset({"sign", "basis", "phase"})
     reads_complex: ClassVar[bool] = True
 
     def __init__(
@@ -85,8 +90,8 @@ class ComplexSPE(FieldEncoder):
         num_channels: int = 16,
         phi_hidden_channels: int = 32,
         phi_layers: int = 3,
-        rho: Literal["gin", "mlp"] = "gin",
-        level: Readout = "node",
+        rho: PairNetworkName = "gin",
+        level: PairLevel = "node",
         norm: Normalization = "layer",
         field: str = "magnetic_eigenvector_pe",
         eigenvalue_field: str = "magnetic_eigenvalue",
@@ -103,37 +108,36 @@ class ComplexSPE(FieldEncoder):
             phi_hidden_channels=phi_hidden_channels,
             phi_layers=phi_layers,
         )
-        require_choice("rho", rho, ("gin", "mlp"))
-        require_choice("level", level, get_args(Readout))
+        require_choice("rho", rho, list(PAIR_NETWORKS))
+        require_choice("level", level, get_args(PairLevel))
         self.requires = magnetic_requirements(k, potentials, field, eigenvalue_field, count_field)
         self.out_channels = out_channels
         self.level = level
-        self.mixes_graphs_in_training = norm == "batch"
-        self.phi = mlp([1, *[phi_hidden_channels] * (phi_layers - 1), num_channels], norm)
-        pair_network = PairGIN if rho == "gin" else PairMLP
+        self.phi = mlp(
+            [1, *[phi_hidden_channels] * (phi_layers - 1), num_channels],
+            norm,
+            "phi_hidden_channels",
+        )
         channels = 2 * potentials * num_channels
-        self.rho = pair_network(channels, hidden_channels, hidden_channels, num_layers, norm)
+        self.rho = PAIR_NETWORKS[rho](channels, hidden_channels, hidden_channels, num_layers, norm)
+        self.uses_edges = rho != "mlp" or level == "edge"
         self.linear = nn.Linear(hidden_channels, out_channels)
+        self.mixes_graphs_in_training = has_batch_normalization(self)
 
     def forward(self, data: Data) -> Tensor:
         layout = graph_layout(data)
+        edge_index = read_edges(data, layout) if self.uses_edges else None
         pairs = node_pairs(layout)
         vectors, eigenvalues, count = self.read(data, layout)
         weights = self._weigh(eigenvalues, count)
         mapped = hermitian_products(vectors, weights, self.rho.first_weight, layout, pairs)
-        encoded = self.rho.forward_mapped(mapped, pairs, data.edge_index)
-        if self.level == "node":
-            encoded = scatter(encoded, pairs.source, dim_size=layout.num_nodes)
-        elif self.level == "edge":
-            source, target = data.edge_index
-            encoded = encoded[pairs.start[source] + target - layout.ptr[layout.batch[source]]]
-        return self.linear(encoded)
+        encoded = self.rho.forward_mapped(mapped, pairs, edge_index)
+        return self.linear(from_pairs(encoded, self.level, layout, pairs, edge_index))
 
     def _weigh(self, eigenvalues: Tensor, count: Tensor) -> Tensor:
         """φ of the eigenvalues ``[B, Q, k]``; zero for padding: ``[B, Q, k, M]``."""
         position = torch.arange(eigenvalues.size(2), device=count.device)
         valid = (position < count)[:, None].expand(eigenvalues.shape)
-        filtered = self.phi(eigenvalues[valid][:, None])
-        weights = filtered.new_zeros(*eigenvalues.shape, filtered.size(1))
-        weights[valid] = filtered
-        return weights
+        # In half precision, close eigenvalues would be one; there are few of them.
+        with torch.autocast(eigenvalues.device.type, enabled=False):
+            return place_weights(self.phi(eigenvalues[valid][:, None]), valid)

@@ -10,7 +10,8 @@ from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
 from graphpe.checks import require_boolean, require_choice
-from graphpe.nn.blocks import check_positive
+from graphpe.nn.blocks import check_dropout, check_positive
+from graphpe.nn.edges import read_edges
 from graphpe.nn.encoders.base import FieldEncoder
 from graphpe.nn.encoders.spectral.magnetic_fields import magnetic_requirements
 from graphpe.nn.layout import graph_layout
@@ -92,8 +93,7 @@ class MagLapNet(FieldEncoder):
                 raise ValueError(
                     f"heads is {heads}, but an eigenvector has element_channels + 1 = {width} numbers; take fewer heads"
                 )
-        if not (isinstance(dropout, int | float) and 0 <= dropout < 1):
-            raise ValueError(f"dropout is {dropout!r}; it must be a number from 0 to less than 1")
+        check_dropout(dropout)
         self.requires = magnetic_requirements(k, potentials, field, eigenvalue_field, count_field)
         self.out_channels = out_channels
         self.sign_net = sign_net
@@ -114,7 +114,8 @@ class MagLapNet(FieldEncoder):
         if self.scale_by_size:
             root = layout.sizes.to(eigenvalues.dtype).sqrt()
             vectors = vectors * root[layout.batch, None, None]
-        elements = self._encode_elements(vectors, data.edge_index)
+        edge_index = read_edges(data, layout) if self.uses_edges else None
+        elements = self._encode_elements(vectors, edge_index)
         own_eigenvalues = eigenvalues.to(elements.dtype)[layout.batch, :, :, None]
         hidden = self.norm(torch.cat([elements, own_eigenvalues], dim=-1)).flatten(1, 2)
         position = torch.arange(vectors.size(2), device=count.device)
@@ -124,7 +125,7 @@ class MagLapNet(FieldEncoder):
         hidden = hidden.masked_fill(~valid[..., None], 0)
         return self.linear(self.dropout(hidden.flatten(1))).relu()
 
-    def _encode_elements(self, vectors: Tensor, edge_index: Tensor) -> Tensor:
+    def _encode_elements(self, vectors: Tensor, edge_index: Tensor | None) -> Tensor:
         """f of the eigenvectors, ``[N, Q, k]`` to ``[N, Q, k, element_channels]``."""
         z = torch.view_as_real(vectors.resolve_conj()).to(self.element.weight.dtype)
         if self.uses_edges:

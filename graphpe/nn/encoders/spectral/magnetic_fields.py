@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from graphpe.nn.encoders.base import FieldRequirement
+from graphpe.nn.encoders.base import FieldRequirement, require_field_name
+from graphpe.nn.encoders.spectral.eigenpair_count import EigenpairCount
 
 
 def magnetic_requirements(
@@ -16,12 +17,18 @@ def magnetic_requirements(
         field: Name of the eigenvectors.
         eigenvalue_field: Name of the eigenvalues.
         count_field: Name of the number of eigenpairs that are not padding.
+
+    Raises:
+        ValueError: If a name is no name.
     """
+    require_field_name("field", field)
+    require_field_name("eigenvalue_field", eigenvalue_field)
+    require_field_name("count_field", count_field)
     several = f", q=[...] with {potentials} potentials" if potentials > 1 else ""
     transform = f"AddMagneticLaplacianPE(k={k}{several})"
     width, shape = potentials * k, (potentials, k)
     return (
         FieldRequirement(field, "node", width, transform, "complex", shape),
         FieldRequirement(eigenvalue_field, "graph", width, transform, "float", shape),
-        FieldRequirement(count_field, "graph", 1, transform, "integer"),
+        EigenpairCount(count_field, "graph", 1, transform, "integer", k=k),
     )

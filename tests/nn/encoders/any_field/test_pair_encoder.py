@@ -6,8 +6,9 @@ import warnings
 
 import pytest
 import torch
-from nn_batches import largest_error
+from nn_batches import batch_of, largest_error
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.data import Batch, Data
 
 from graphpe._testing.small_graphs import small_directed_graphs, small_graphs
@@ -146,3 +147,128 @@ def test_choices() -> None:
     for name in ("in_channels", "out_channels", "hidden_channels", "num_layers", "categories"):
         with pytest.raises(ValueError, match=f"^{name} is 0; it must be an integer >= 1$"):
             PairEncoder(**{"in_channels": 4, "out_channels": 4, name: 0})
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+@pytest.mark.parametrize("level", ["pair", "node"])
+@pytest.mark.parametrize("raw_norm", ["layer", "batch"])
+def test_raw_norm_comes_first(raw_norm: str, level: str, norm: str) -> None:
+    """It is that of the field, so an encoder without it gives the same on a field that is normalised already."""
+    torch.manual_seed(0)
+    encoder = PairEncoder(4, 5, hidden_channels=6, level=level, norm=norm, raw_norm=raw_norm)
+    plain = PairEncoder(4, 5, hidden_channels=6, level=level, norm=norm)
+    encoder, plain = encoder.double(), plain.double()
+    state = {k: v for k, v in encoder.state_dict().items() if not k.startswith("raw_norm")}
+    plain.load_state_dict(state)
+    batch = Batch.from_data_list(graphs())
+    dim = {"layer": 1, "batch": 0}[raw_norm]
+    for training in (True, False):
+        got = encoder.train(training)(batch)
+        centered = batch[FIELD] - batch[FIELD].mean(dim, keepdim=True)
+        variance = centered.square().mean(dim, keepdim=True)
+        if not training and raw_norm == "batch":
+            running = encoder.raw_norm.module
+            assert largest_error(running.running_mean, 0.1 * batch[FIELD].mean(0)) < 1e-12
+            centered, variance = batch[FIELD] - running.running_mean, running.running_var
+        normalized = batch.clone()
+        normalized[FIELD] = centered / (variance + 1e-5).sqrt()
+        assert largest_error(got, plain.train(training)(normalized)) < 1e-12
+    assert encoder.mixes_graphs_in_training == ("batch" in (raw_norm, norm))
+
+
+def test_raw_norm_of_one_pair_or_none() -> None:
+    for level in ("pair", "node"):
+        encoder = PairEncoder(4, 5, level=level, norm="batch", raw_norm="batch").double().train()
+        for n in (0, 1):
+            edges = torch.zeros(2, 0, dtype=torch.long)
+            graph = Data(num_nodes=n, edge_index=edges, **{FIELD: torch.rand(n, 4).double()})
+            out = encoder(graph)
+            assert out.shape == (n, 5)
+            assert out.isfinite().all()
+
+
+def test_raw_norm_is_for_floats() -> None:
+    with pytest.raises(ValueError, match="raw_norm is 'batch', but categories are not normalised"):
+        PairEncoder(2, 4, categories=5, raw_norm="batch")
+    with pytest.raises(
+        ValueError, match="raw_norm is 'rms'; it must be 'layer', 'batch' or 'none'"
+    ):
+        PairEncoder(2, 4, raw_norm="rms")
+
+
+def test_batch_norm_is_over_all_pairs_of_a_large_graph() -> None:
+    """Rows are mapped in blocks, which batch normalisation must not see."""
+    torch.manual_seed(0)
+    edges = torch.zeros(2, 0, dtype=torch.long)
+    field = torch.rand(70 * 70, 4).double().sort(dim=0).values
+    graph = Data(num_nodes=70, edge_index=edges, **{FIELD: field})
+    encoder = PairEncoder(4, 5, hidden_channels=6, norm="batch", raw_norm="batch").double()
+    encoder(graph)
+    first, *_ = encoder.mlp.lins
+    hidden = first(encoder.raw_norm(field))
+    (norm,) = encoder.mlp.norms
+    assert norm.module.num_batches_tracked == 1
+    assert largest_error(norm.module.running_mean, 0.1 * hidden.mean(0)) < 1e-12
+
+
+@pytest.mark.parametrize("level", ["pair", "node"])
+@pytest.mark.parametrize("num_layers", [1, 3])
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_categories_are_looked_up_as_one_hot_vectors_are_mapped(
+    level: str, num_layers: int, norm: str
+) -> None:
+    batch = batch_of("path", "complete")
+    batch.relation = torch.randint(0, 5, (36 + 25, 2))
+    encoder = PairEncoder(
+        2, 3, "relation", level=level, num_layers=num_layers, norm=norm, categories=5
+    ).double()
+    one_hot = torch.nn.functional.one_hot(batch.relation, 5).flatten(1).double()
+    if level == "pair":
+        expected = encoder.mlp(one_hot)
+    else:
+        messages = encoder.message(one_hot)
+        target = torch.cat([torch.arange(6).repeat(6), 6 + torch.arange(5).repeat(5)])
+        expected = encoder.mlp(torch.zeros(11, 64).double().index_add(0, target, messages))
+    got = encoder(batch)
+    torch.testing.assert_close(got, expected)
+    parameters = list(encoder.parameters())
+    gradients = torch.autograd.grad(got.square().sum(), parameters)
+    for gradient, wanted in zip(
+        gradients, torch.autograd.grad(expected.square().sum(), parameters), strict=True
+    ):
+        torch.testing.assert_close(gradient, wanted, atol=1e-9, rtol=1e-6)
+
+
+def test_many_categories_take_no_memory_per_pair() -> None:
+    """A one-hot vector per pair had categories * columns numbers, here 4 GB."""
+    batch = Batch.from_data_list([Data(x=torch.zeros(100, 1), num_nodes=100)])
+    batch.edge_index = torch.zeros(2, 0, dtype=torch.long)
+    batch.relation = torch.randint(0, 100_000, (10_000, 1), dtype=torch.int32)
+    largest = 0
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            nonlocal largest
+            out = function(*args, **(kwargs or {}))
+            if isinstance(out, torch.Tensor):
+                largest = max(largest, out.numel())
+            return out
+
+    encoder = PairEncoder(1, 4, "relation", hidden_channels=8, categories=100_000)
+    with Watch():
+        encoder(batch).sum().backward()
+    assert largest <= 8 * 100_000  # the weights
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_categories_in_half_precision(dtype: torch.dtype) -> None:
+    batch = batch_of("path")
+    batch.relation = torch.randint(0, 5, (36, 2))
+    encoder = PairEncoder(2, 3, "relation", categories=5)
+    expected = encoder(batch)
+    half = encoder.to(dtype)
+    out = half(batch)
+    assert out.dtype == dtype
+    torch.testing.assert_close(out.float(), expected, atol=0.05, rtol=0.05)
+    out.float().sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in half.parameters())

@@ -74,7 +74,7 @@ def mix(graph: Data, seed: int = 0) -> Data:
     return graph
 
 
-@pytest.mark.parametrize("rho", ["gin", "mlp"])
+@pytest.mark.parametrize("rho", ["gin", "mlp", "gin_deepsets"])
 @pytest.mark.parametrize(("k", "q"), [(3, 0.1), (6, SEVERAL), (40, SEVERAL), (40, 0.25)])
 def test_equals_the_formula_graph_by_graph(rho: str, k: int, q: float | tuple) -> None:
     potentials = len(q) if isinstance(q, tuple) else 1
@@ -99,7 +99,7 @@ def test_equals_the_formula_graph_by_graph(rho: str, k: int, q: float | tuple) -
         assert largest_error(rows, expected) < TOLERANCE
 
 
-@pytest.mark.parametrize("rho", ["gin", "mlp"])
+@pytest.mark.parametrize("rho", ["gin", "mlp", "gin_deepsets"])
 def test_pairs_and_edges_by_the_formula(rho: str) -> None:
     """The linear layer is the same: nodes are the sum of their pairs, edges are pairs."""
     node, pair, edge = (
@@ -399,7 +399,9 @@ class TestFieldsThatDoNotFit:
     def test_no_tensor(self) -> None:
         batch = self.batch()
         batch[PE] = [1.0]
-        with pytest.raises(ValueError, match=r"is list; ComplexSPE needs a tensor \[rows, 3, 6\]"):
+        with pytest.raises(
+            ValueError, match=r"is a list.*ComplexSPE needs a tensor \[rows, 3, 6\]"
+        ):
             encoder_for(6, 3)(batch)
 
     def test_a_complex_field_for_floats(self) -> None:
@@ -410,6 +412,19 @@ class TestFieldsThatDoNotFit:
     def test_a_shape_of_another_width(self) -> None:
         with pytest.raises(ValueError, match=r"width 5, but rows of shape \(2, 3\)"):
             FieldRequirement("field", "node", 5, None, shape=(2, 3))
+
+
+@pytest.mark.parametrize("option", [{"level": "edge", "rho": "mlp"}, {"rho": "gin"}], ids=str)
+def test_edges_that_join_graphs_or_nothing_are_refused(option: dict) -> None:
+    encoder = encoder_for(6, **option)
+    batch = Batch.from_data_list([magnetic(directed_cycle(3), 6), magnetic(directed_cycle(4), 6)])
+    batch.edge_index = torch.tensor([[0, 5], [1, 2]])
+    message = "edge 1 of 'edge_index' joins node 5 of graph 1 and node 2 of graph 0"
+    with pytest.raises(ValueError, match=message):
+        encoder(batch)
+    batch.edge_index = torch.tensor([[7], [0]])
+    with pytest.raises(ValueError, match="'edge_index' has node 7, but the batch has 7 nodes"):
+        encoder(batch)
 
 
 SIZES = {
@@ -432,11 +447,11 @@ def test_sizes_are_positive_integers(name: str, size: object) -> None:
 
 
 def test_choices() -> None:
-    with pytest.raises(ValueError, match="rho is 'gat'; it must be 'gin' or 'mlp'"):
+    with pytest.raises(ValueError, match="rho is 'gat'; it must be 'gin', 'mlp' or 'gin_deepsets'"):
         ComplexSPE(6, 4, rho="gat")
     with pytest.raises(ValueError, match="level is 'graph'; it must be 'node', 'pair' or 'edge'"):
         ComplexSPE(6, 4, level="graph")
-    with pytest.raises(ValueError, match="norm is 'group'; it must be one of"):
+    with pytest.raises(ValueError, match="norm is 'group'; it must be 'layer', 'batch' or 'none'"):
         ComplexSPE(6, 4, norm="group")
 
 
@@ -460,11 +475,11 @@ def test_networks_accept_it_and_recommend_it_for_complex_fields_only() -> None:
         )
     network = GINE(FEATURES, hidden_channels=8, positional_encoders=[Magnitudes()])
     with pytest.warns(
-        UserWarning, match="basis.* Magnitudes is not .*; ComplexSPE is invariant to it$"
+        UserWarning, match="phase.*basis.* Magnitudes is not .*; ComplexSPE is invariant to them$"
     ):
         network.check_fields(fields)
     network = GINE(FEATURES, hidden_channels=8, positional_encoders=[NodeEncoder(6, 8, "v")])
-    with pytest.warns(UserWarning, match="NodeEncoder is not .*; SPE is invariant to it$"):
+    with pytest.warns(UserWarning, match="NodeEncoder is not .*; SPE.* is invariant to them$"):
         network.check_fields({"v": Field("v", "node", 6, symmetry="basis")})
     changed = fields | {PE: dataclasses.replace(fields[PE], symmetry="phase")}
     network = GINE(FEATURES, hidden_channels=8, positional_encoders=[ComplexSPE(6, 8)])

@@ -223,7 +223,7 @@ def test_a_network_warns_once_and_names_the_remedy() -> None:
     fields = {field.name: field for field in AddMagneticLaplacianPE(6).fields()}
     network = GINE(FEATURES, hidden_channels=8, positional_encoders=[MagLapNet(6, 8)])
     with pytest.warns(
-        UserWarning, match="MagLapNet is not invariant.*; ComplexSPE is invariant to it$"
+        UserWarning, match="MagLapNet is not invariant.*; ComplexSPE is invariant to them$"
     ):
         network.check_fields(fields)
     with warnings.catch_warnings():
@@ -251,8 +251,10 @@ def test_choices() -> None:
         MagLapNet(6, 4, scale_by_size=1)
     with pytest.raises(ValueError, match=r"heads is 18, but an eigenvector has .* = 17 numbers"):
         MagLapNet(6, 4, heads=18)
-    for dropout in (-0.1, 1.0, "0.1", float("nan")):
-        with pytest.raises(ValueError, match=r"^dropout is .*; it must be a number from 0 to"):
+    for dropout in (-0.1, 1.0, "0.1", float("nan"), True, None):
+        with pytest.raises(
+            ValueError, match=r"^dropout is .*; it must be a finite number >= 0 and < 1"
+        ):
             MagLapNet(6, 4, dropout=dropout)
     for name in ("k", "out_channels", "potentials", "element_channels"):
         with pytest.raises(ValueError, match=rf"^{name} is 0; it must be an integer >= 1$"):

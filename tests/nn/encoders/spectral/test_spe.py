@@ -27,13 +27,21 @@ VARIANTS = [
     for phi in ("mlp", "deepsets")
     for rho in ("gin", "mlp")
     for norm in ("layer", "batch", "none")
+] + [
+    {"phi": "transformer", "rho": "mlp", "norm": "batch"},
+    {"phi": "transformer", "rho": "gin_deepsets", "norm": "layer"},
+    {"phi": "constant", "rho": "gin_deepsets", "norm": "batch", "num_filters": 1},
+    {"phi": "mlp", "rho": "gin", "norm": "layer", "lipschitz": 2.0},
 ]
 
 
-@pytest.mark.parametrize("phi", ["mlp", "deepsets"])
+@pytest.mark.parametrize(
+    ("phi", "rho"),
+    [("mlp", "gin"), ("deepsets", "gin"), ("transformer", "gin_deepsets"), ("constant", "mlp")],
+)
 @pytest.mark.parametrize("k", [3, 6, 40])
-def test_equals_the_formula_graph_by_graph(phi: str, k: int) -> None:
-    encoder = small_spe(k, phi=phi)
+def test_equals_the_formula_graph_by_graph(phi: str, rho: str, k: int) -> None:
+    encoder = small_spe(k, phi=phi, rho=rho, num_filters=1 if phi == "constant" else 3)
     every = graphs(k)
     got = encoder(Batch.from_data_list(list(every.values())))
     for graph, rows in zip(
@@ -42,12 +50,37 @@ def test_equals_the_formula_graph_by_graph(phi: str, k: int) -> None:
         n, count = graph.num_nodes, int(graph.laplacian_eigenvector_count)
         values = graph.laplacian_eigenvalue[0, :count]
         vectors = graph.laplacian_eigenvector_pe[:, :count]
-        weights = encoder.phi(values, torch.zeros(count, dtype=torch.long), 1)
+        if phi == "constant":
+            weights = torch.ones(count, 1, dtype=torch.float64)
+        else:
+            weights = encoder.phi(values, torch.zeros(count, dtype=torch.long), 1)
         products = torch.einsum("ik,km,jk->ijm", vectors, weights, vectors)
         pairs = node_pairs(graph_layout(graph))
         encoded = encoder.rho(products.flatten(0, 1), pairs, graph.edge_index)
         expected = encoder.linear(encoded.view(n, n, k).sum(1))
         assert largest_error(rows, expected) < TOLERANCE
+
+
+@pytest.mark.parametrize("rho", ["gin", "mlp", "gin_deepsets"])
+def test_pairs_and_edges_by_the_formula(rho: str) -> None:
+    """The linear layer is the same: nodes are the sum of their pairs, edges are pairs, in the order of the edges."""
+    pair = small_spe(rho=rho, level="pair").eval()
+    node, edge = (small_spe(rho=rho, level=level).eval() for level in ("node", "edge"))
+    for encoder in (node, edge):
+        encoder.load_state_dict(pair.state_dict())
+    every = list(graphs().values())
+    for graph in every:
+        graph.edge_index = graph.edge_index[:, torch.randperm(graph.num_edges)]
+    batch = Batch.from_data_list(every)
+    by_graph = pair(batch).split([graph.num_nodes**2 for graph in every])
+    edges = edge(batch).split([graph.num_edges for graph in every])
+    nodes = node(batch).split([graph.num_nodes for graph in every])
+    for graph, of_pairs, of_edges, of_nodes in zip(every, by_graph, edges, nodes, strict=True):
+        n = graph.num_nodes
+        matrix = of_pairs.view(n, n, 5)
+        assert largest_error(of_edges, matrix[graph.edge_index[0], graph.edge_index[1]]) < TOLERANCE
+        bias = pair.linear.bias
+        assert largest_error(of_nodes, (matrix - bias).sum(1) + bias) < TOLERANCE
 
 
 def rotate(graph: Data, seed: int) -> Data:
@@ -119,7 +152,7 @@ def test_random_graphs(graph: Data, seed: int) -> None:
 
 
 @pytest.mark.parametrize("norm", ["layer", "none"])
-@pytest.mark.parametrize("phi", ["mlp", "deepsets"])
+@pytest.mark.parametrize("phi", ["mlp", "deepsets", "transformer"])
 def test_training_does_not_see_the_rest_of_the_batch(norm: str, phi: str) -> None:
     """Padded columns entered the normalisation of the original, so that the largest graph in a batch mattered."""
     encoder = small_spe(norm=norm, phi=phi).train()
@@ -133,15 +166,16 @@ def test_batch_normalization_of_eigenvalues_does_not_see_padding() -> None:
     """Two more columns of padding leave the statistics over eigenvalues, and so the weights, as they are."""
     encoder = small_spe(6, norm="batch").train()
     batch = batch_of()
-    expected = encoder._weigh(batch.laplacian_eigenvalue, batch.laplacian_eigenvector_count)
-    padded = torch.nn.functional.pad(batch.laplacian_eigenvalue, (0, 2))
-    got = encoder._weigh(padded, batch.laplacian_eigenvector_count)
+    values, count = batch.laplacian_eigenvalue, batch.laplacian_eigenvector_count
+    expected = encoder._weigh(torch.arange(6) < count, values)
+    got = encoder._weigh(torch.arange(8) < count, torch.nn.functional.pad(values, (0, 2)))
     assert largest_error(got[:, :6], expected) < TOLERANCE
     assert not got[:, 6:].any()
 
 
-def test_numbers_in_padding_are_not_read() -> None:
-    encoder = small_spe(8).eval()
+@pytest.mark.parametrize("phi", ["mlp", "deepsets", "transformer", "constant"])
+def test_numbers_in_padding_are_not_read(phi: str) -> None:
+    encoder = small_spe(8, phi=phi, num_filters=None).eval()
     batch = Batch.from_data_list([spectrum(graph, 8) for graph in graphs().values()])
     expected = encoder(batch)
     padding = torch.arange(8) >= batch.laplacian_eigenvector_count
@@ -173,9 +207,11 @@ def test_products_of_graphs_of_all_sizes(sizes: list[int], k: int) -> None:
     assert largest_error(got, expected) < 1e-12
 
 
-def test_close_eigenvalues_get_close_weights() -> None:
+@pytest.mark.parametrize("phi", ["mlp", "deepsets", "transformer"])
+def test_close_eigenvalues_get_close_weights(phi: str) -> None:
     """Stability: a small change of the eigenvalues changes the encoding little, also across a crossing."""
-    encoder = small_spe(8).eval()
+    torch.manual_seed(0)
+    encoder = small_spe(8, phi=phi).eval()
     graph = graphs(8)["cycle (double eigenvalues)"]
     expected = encoder(graph)
     errors = []
@@ -206,11 +242,62 @@ def test_tells_apart_what_eigenvalues_tell_apart() -> None:
     assert largest_error(encoder(batch), before) > 1e-3
 
 
+def test_constant_weights_need_no_eigenvalues() -> None:
+    encoder = SPE(6, 5, phi="constant", hidden_channels=8, num_layers=2)
+    batch = batch_of()
+    del batch.laplacian_eigenvalue
+    assert encoder(batch).isfinite().all()
+    assert [need.name for need in encoder.requires] == [
+        "laplacian_eigenvector_pe",
+        "laplacian_eigenvector_count",
+    ]
+    assert not any(name.startswith("phi") for name in encoder.state_dict())
+
+
+def test_the_bound_holds_for_the_weights_of_an_encoder() -> None:
+    """Large parameters and all, in a whole encoder with its default normalisation."""
+    encoder = small_spe(2, phi_layers=4, lipschitz=0.5)
+    with torch.no_grad():
+        for parameter in encoder.phi.parameters():
+            parameter.mul_(1e4)
+    values = torch.linspace(0, 2, 400, dtype=torch.float64).view(200, 2)
+    weights = encoder._weigh(torch.ones(200, 2, dtype=torch.bool), values)
+    slopes = weights.view(400, 3).diff(dim=0) / values.flatten().diff()[:, None]
+    assert slopes.abs().max() <= 0.5 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("option", [{"level": "edge", "rho": "mlp"}, {"rho": "gin"}], ids=str)
+def test_edges_that_join_graphs_or_nothing_are_refused(option: dict) -> None:
+    encoder = small_spe(**option)
+    batch = batch_of("path", "complete")
+    first = int(batch.ptr[1])
+    batch.edge_index = torch.tensor([[0, 0], [1, first]])
+    message = f"edge 1 of 'edge_index' joins node 0 of graph 0 and node {first} of graph 1"
+    with pytest.raises(ValueError, match=message):
+        encoder(batch)
+    batch.edge_index = torch.tensor([[0], [-1]])
+    with pytest.raises(ValueError, match="'edge_index' has node -1"):
+        encoder(batch)
+
+
+def test_nodes_of_a_perceptron_need_no_edges() -> None:
+    encoder = small_spe(rho="mlp")
+    batch = batch_of("path")
+    expected = encoder(batch)
+    del batch.edge_index
+    assert torch.equal(encoder(batch), expected)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"phi": "transformer"}, "phi is 'transformer'"),
-        ({"rho": "ppgn"}, "rho is 'ppgn'"),
+        ({"phi": "gnn"}, "phi is 'gnn'; it must be 'mlp', 'deepsets', 'transformer' or 'constant'"),
+        ({"rho": "ppgn"}, "rho is 'ppgn'; it must be 'gin', 'mlp' or 'gin_deepsets'"),
+        ({"level": "graph"}, "level is 'graph'; it must be 'node', 'pair' or 'edge'"),
+        ({"phi": "constant", "num_filters": 2}, "num_filters is 2, .* make it 1"),
+        ({"phi": "deepsets", "lipschitz": 1.0}, "lipschitz is 1.0, but it bounds phi='mlp' only"),
+        ({"lipschitz": 0.0}, "lipschitz is 0.0; it must be a finite number > 0"),
+        ({"lipschitz": True}, "lipschitz is True"),
         ({"norm": "graph"}, "norm is 'graph'"),
         ({"num_layers": 0}, "num_layers is 0"),
         ({"num_filters": 0}, "num_filters is 0"),
@@ -220,3 +307,45 @@ def test_tells_apart_what_eigenvalues_tell_apart() -> None:
 def test_bad_arguments(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SPE(8, 16, **arguments)
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+@pytest.mark.parametrize("k", [8, 100])
+def test_deep_sets_under_autocast_to_float16(k: int, norm: str) -> None:
+    """Their sums over eigenvalues overflowed: with 100 of them, weights are over a million."""
+    torch.manual_seed(0)
+    n = 100
+    ring = torch.stack([torch.arange(n), (torch.arange(n) + 1) % n])
+    graph = Data(edge_index=torch.cat([ring, ring.flip(0)], dim=1), num_nodes=n)
+    graph = spectrum(graph, k)
+    encoder = SPE(k, 4, 8, 2, phi="deepsets", phi_layers=4, norm=norm)  # batch norm in training
+    expected = encoder(graph)
+    with torch.autocast("cpu", torch.float16):
+        got = encoder(graph)
+    assert got.isfinite().all()
+    assert (got - expected).norm() < 0.02 * expected.norm()
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+@pytest.mark.parametrize("phi", ["mlp", "deepsets", "transformer", "constant"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(dtype: torch.dtype, phi: str, norm: str) -> None:
+    torch.manual_seed(0)
+    batch = batch_of("path", "complete", "one node", k=6)
+    encoder = SPE(6, 4, 8, 2, phi=phi, norm=norm).eval()
+    expected = encoder(batch)
+    got = encoder.to(dtype)(batch)
+    assert got.dtype == dtype
+    assert (got.float() - expected).norm() < 0.1 * expected.norm()
+
+
+@pytest.mark.parametrize("phi", ["mlp", "deepsets", "transformer"])
+def test_weights_are_computed_in_float32(phi: str) -> None:
+    torch.manual_seed(0)
+    filters = SPE(6, 4, 8, 2, phi=phi).phi
+    eigenvalues, graph = torch.linspace(0, 2, 6), torch.zeros(6, dtype=torch.long)
+    expected = filters(eigenvalues, graph, 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        got = filters(eigenvalues, graph, 1)
+    assert got.dtype == torch.float32
+    assert torch.equal(got, expected)

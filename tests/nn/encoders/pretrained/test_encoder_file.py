@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from nn_batches import batch_of
+from safetensors.torch import load_file, save_file
+
+from graphpe.nn import StructuralEncoder
+from graphpe.nn.encoders.pretrained import load_encoder, save_encoder
+
+KEY = "graphpe.StructuralEncoder"
+
+
+@pytest.fixture
+def encoder() -> StructuralEncoder:
+    encoder = StructuralEncoder(8, 2, 5, eval_samples=2, seed=3)
+    encoder(batch_of())  # running statistics of its own
+    return encoder.eval()
+
+
+@pytest.fixture
+def path(tmp_path: Path, encoder: StructuralEncoder) -> Path:
+    path = tmp_path / "folder" / "encoder.safetensors"
+    save_encoder(path, encoder, {"dataset": "molecules"})
+    return path
+
+
+def rewrite(path: Path, header: object = None, tensors: dict | None = None) -> None:
+    """Writes another header or other tensors into the file."""
+    if header is None:
+        settings = StructuralEncoder(8, 2, 5, eval_samples=2, seed=3).settings
+        header = {"version": 1, "settings": settings, "description": {}}
+    text = header if isinstance(header, str) else json.dumps(header)
+    save_file(tensors or load_file(path), path, {KEY: text})
+
+
+def test_gives_back_what_was_saved(path: Path, encoder: StructuralEncoder) -> None:
+    loaded, description = load_encoder(path)
+    assert description == {"dataset": "molecules"}
+    assert loaded.settings == encoder.settings
+    assert not loaded.training
+    assert torch.equal(loaded(batch_of()), encoder(batch_of()))
+
+
+def test_the_same_encoder_gives_the_same_bytes(path: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.safetensors"
+    save_encoder(again, *load_encoder(path))
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_any_dtype_is_saved_in_float32(tmp_path: Path, encoder: StructuralEncoder) -> None:
+    save_encoder(tmp_path / "double", encoder.double(), {})
+    loaded, _ = load_encoder(tmp_path / "double")
+    assert {parameter.dtype for parameter in loaded.parameters()} == {torch.float32}
+
+
+def test_the_weights_do_not_depend_on_the_file(path: Path, encoder: StructuralEncoder) -> None:
+    loaded, _ = load_encoder(path)
+    content = bytearray(path.read_bytes())
+    content[-4000:] = bytes(4000)
+    with path.open("r+b") as file:
+        file.write(content)
+    assert torch.equal(loaded(batch_of()), encoder(batch_of()))
+
+
+def test_an_interrupted_write_leaves_the_old_file(
+    path: Path, encoder: StructuralEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = path.read_bytes()
+
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", no_space)
+    with pytest.raises(ValueError, match=r"can't write .*No space left"):
+        save_encoder(path, StructuralEncoder(16, 1, 5), {})
+    assert [child.name for child in path.parent.iterdir()] == [path.name]
+    assert path.read_bytes() == before
+
+
+def test_refuses_a_folder_in_the_way(tmp_path: Path, encoder: StructuralEncoder) -> None:
+    with pytest.raises(ValueError, match="can't write"):
+        save_encoder(tmp_path, encoder, {})
+    assert not list(tmp_path.parent.glob(".*.partial"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_refuses_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no file '.*absent'.*graphpe pretrain"):
+        load_encoder(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("length", [0, 5, 300, -1])
+def test_refuses_a_truncated_file(path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(ValueError, match="not a safetensors file, or it is damaged"):
+        load_encoder(path)
+
+
+def test_never_unpickles(path: Path, tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple:
+            return (Path.touch, (tmp_path / "sprung",))
+
+    path.write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(ValueError, match="not a safetensors file"):
+        load_encoder(path)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_refuses_tensors_of_others(path: Path) -> None:
+    save_file({"weight": torch.zeros(3)}, path)
+    with pytest.raises(ValueError, match="not a pre-trained encoder of graphpe"):
+        load_encoder(path)
+
+
+@pytest.mark.parametrize("header", ["{", "[]", "{}", '{"version": 1, "settings": {}}'])
+def test_refuses_a_damaged_description(path: Path, header: str) -> None:
+    rewrite(path, header)
+    with pytest.raises(ValueError, match=r"description in .* is damaged"):
+        load_encoder(path)
+
+
+def test_refuses_another_version(path: Path) -> None:
+    rewrite(path, {"version": 2, "settings": {"new": 1}, "description": {}})
+    with pytest.raises(ValueError, match=r"version 2 .* reads version 1"):
+        load_encoder(path)
+
+
+@pytest.mark.parametrize("settings", [{"width": 3}, {"hidden_channels": -1}, [], {"norm": "group"}])
+def test_refuses_settings_that_build_nothing(path: Path, settings: object) -> None:
+    rewrite(path, {"version": 1, "settings": settings, "description": {}})
+    with pytest.raises(ValueError, match=r"settings in .* don't fit"):
+        load_encoder(path)
+
+
+def test_a_size_that_does_not_fit_takes_no_memory(path: Path) -> None:
+    settings = {"hidden_channels": 10**6, "num_layers": 2}
+    rewrite(path, {"version": 1, "settings": settings, "description": {}})
+    with pytest.raises(
+        ValueError, match=r"'input.weight' is \[8, 5\] of float32, not \[1000000, 20\]"
+    ):
+        load_encoder(path)
+
+
+def test_refuses_weights_that_do_not_fit(path: Path) -> None:
+    tensors = load_file(path)
+    for name, other in (
+        ("input.bias", None),
+        ("input.bias", torch.zeros(9)),
+        ("input.bias", torch.zeros(8, dtype=torch.float64)),
+        ("extra", torch.zeros(1)),
+    ):
+        changed = {key: value for key, value in tensors.items() if key != name}
+        rewrite(path, tensors=changed if other is None else {**changed, name: other})
+        with pytest.raises(ValueError, match=f"doesn't fit its own settings: '{name}'"):
+            load_encoder(path)
+
+
+def test_refuses_weights_that_are_not_finite(path: Path) -> None:
+    rewrite(path, tensors={**load_file(path), "input.bias": torch.full((8,), torch.nan)})
+    with pytest.raises(ValueError, match=r"'input.bias' in .* is not finite"):
+        load_encoder(path)
