@@ -55,6 +55,8 @@ def check_encoder(
     - equivariance to node permutations; for encoders that draw random features, if these are permuted too;
     - independence of the other graphs in the batch in evaluation, and in training unless ``mixes_graphs_in_training``;
     - independence of the columns that the count field says are padding, in evaluation and training;
+    - new numbers in each training step where it declares ``augments`` or draws random features, and the mean over
+      several draws of them;
     - finite gradients for all trainable parameters and fields, also at repeated eigenvalues and where fields are zero;
     - saving and loading the state, an error for each missing field, and a batch that is left as it is;
     - about the same output under ``torch.autocast`` to bfloat16, and finite gradients;
@@ -76,8 +78,18 @@ def check_encoder(
 
     Raises:
         AssertionError: If the encoder breaks the contract; the message says where and by how much.
+        TypeError: If it is no encoder, or ``graphs`` is no mapping.
         ValueError: If the encoder declares an invariance that cannot be tested on its fields.
     """
+    if not isinstance(encoder, FieldEncoder):
+        got = (
+            f"the class {encoder.__name__}" if isinstance(encoder, type) else type(encoder).__name__
+        )
+        raise TypeError(f"encoder is {got}; it must be an instance of a FieldEncoder")
+    if graphs is not None and not (isinstance(graphs, Mapping) and graphs):
+        raise TypeError(
+            f"graphs is a {type(graphs).__name__} of {len(graphs)}; it must be a dictionary of graphs by name"
+        )
     is_complex = any(need.kind == "complex" for need in encoder.requires)
     usual = MAGNETIC if is_complex else LAPLACIAN
     names = SpectralNames(
@@ -100,6 +112,7 @@ def check_encoder(
         check.permutation_equivariance()
         check.batch_independence()
         check.padding()
+        check.chance()
         check.gradients()
         check.state()
         check.autocast()
@@ -275,6 +288,36 @@ class _Check:
                 )
         self.encoder.eval()
 
+    @torch.no_grad()
+    def chance(self) -> None:
+        """What is drawn in training is new each time, and several draws of random features are averaged."""
+        draws = isinstance(self.encoder, RandomFeatureEncoder)
+        if not (draws or self.encoder.augments):
+            return
+        everything = list(self.graphs.values())
+        self.encoder.train()
+        differ = not torch.equal(self.encode(everything), self.encode(everything))
+        self.encoder.eval()
+        is_random = bool(self.encoder.augments) or self.encoder.mixes_graphs_in_training
+        what = "draws random features" if draws else f"augments {sorted(self.encoder.augments)}"
+        assert differ or not is_random, (
+            f"the encoder {what}, but two training steps give the same output"
+        )
+        if draws:
+            batch = Batch.from_data_list(everything)
+            layout = graph_layout(batch)
+            first = self.encoder.draw(layout)
+            second = torch.randn_like(first)
+            mean = (
+                self.encoder.encode(batch, layout, first)
+                + self.encoder.encode(batch, layout, second)
+            ) / 2
+            together = self.encoder.encode(batch, layout, torch.cat([first, second], dim=1))
+            error = float((together - mean).abs().max() / mean.abs().max().clamp(min=1))
+            assert error < _TOLERANCE, (
+                f"the output for two draws is not the mean of those for each; they differ by {error:.1e}"
+            )
+
     def gradients(self) -> None:
         self.encoder.train()
         everything = list(self.graphs.values())
@@ -319,8 +362,9 @@ class _Check:
         buffer = io.BytesIO()
         torch.save(self.encoder.state_dict(), buffer)
         buffer.seek(0)
-        for parameter in self.encoder.parameters():
-            parameter.normal_()
+        for value in (*self.encoder.parameters(), *self.encoder.buffers()):
+            if value.is_floating_point():
+                value.normal_()
         self.encoder.load_state_dict(torch.load(buffer, weights_only=True))
         assert torch.equal(self.encode(everything), before), (
             "saving and loading the state changes the output"

@@ -36,7 +36,7 @@ from graphpe.nn import (
     StructuralEncoder,
 )
 from graphpe.nn.blocks import normalization
-from graphpe.nn.encoders import ENCODERS
+from graphpe.nn.encoders import ENCODERS, RandomFeatureEncoder
 from graphpe.nn.encoders.pretrained import save_encoder
 from graphpe.nn.layout import graph_layout
 from graphpe.testing import check_encoder
@@ -386,6 +386,53 @@ class StateThatIsNotSaved(Encoder):
         return super().forward(data) + self.counter
 
 
+class BufferThatIsNotSaved(Encoder):
+    """Random numbers of the constructor, which another process draws anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("frequencies", torch.randn(6), persistent=False)
+
+    def forward(self, data):
+        return self.linear(self.vectors(data) * self.frequencies)
+
+
+class AugmentsNothing(Encoder):
+    augments = frozenset({"sign"})
+
+
+class RandomEncoder(RandomFeatureEncoder):
+    """Good as it is."""
+
+    out_channels = 3
+
+    def __init__(self) -> None:
+        super().__init__(4, "normal", 2, 0)
+        self.linear = nn.Linear(4, 3)
+
+    def encode(self, data, layout, features):
+        return self.linear(features.mean(1))
+
+
+def test_accepts_the_random_encoder_that_the_others_break() -> None:
+    check_encoder(RandomEncoder(), compiled=False)
+
+
+class FirstDrawAlone(RandomEncoder):
+    def encode(self, data, layout, features):
+        return self.linear(features[:, 0])
+
+
+class SumOfDraws(RandomEncoder):
+    def encode(self, data, layout, features):
+        return self.linear(features.sum(1))
+
+
+class SameDrawsInTraining(RandomEncoder):
+    def draw(self, layout):
+        return self._fixed(layout).to(self.linear.weight.dtype)
+
+
 class ReadsPadding(Encoder):
     """Although it knows which columns are padding."""
 
@@ -540,6 +587,11 @@ def test_an_integer_field_gets_integers() -> None:
         (UnusedParameter, "'unused.weight' doesn't influence the output"),
         (IgnoresItsField, "doesn't depend on 'laplacian_eigenvector_pe'"),
         (StateThatIsNotSaved, "changes the output"),
+        (BufferThatIsNotSaved, "saving and loading the state changes the output"),
+        (AugmentsNothing, "augments .'sign'., but two training steps give the same output"),
+        (FirstDrawAlone, "two draws is not the mean"),
+        (SumOfDraws, "two draws is not the mean"),
+        (SameDrawsInTraining, "draws random features, but two training steps give the same output"),
         (ReadsPadding, "columns that are padding change the output, in evaluation"),
         (CountsPaddingInTraining, "columns that are padding change the output, in training"),
         (NormOfZeroRows, "the gradient of 'laplacian_eigenvector_pe' is not finite"),
@@ -572,6 +624,18 @@ def test_rotations_need_the_eigenvalues() -> None:
 
 def test_a_transform_that_is_not_known_is_not_looked_for() -> None:
     check_encoder(NodeEncoder(5, 7, field="own_pe"))
+
+
+@pytest.mark.parametrize("wrong", [None, nn.Linear(1, 1), Encoder], ids=str)
+def test_what_is_no_encoder_is_refused(wrong: object) -> None:
+    with pytest.raises(TypeError, match="it must be an instance of a FieldEncoder"):
+        check_encoder(wrong)
+
+
+@pytest.mark.parametrize("wrong", [{}, []], ids=str)
+def test_graphs_must_be_named(wrong: object) -> None:
+    with pytest.raises(TypeError, match="it must be a dictionary of graphs by name"):
+        check_encoder(Encoder(), wrong)
 
 
 def test_untestable_claims_are_refused() -> None:

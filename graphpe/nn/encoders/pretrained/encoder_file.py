@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from contextlib import suppress
@@ -39,6 +40,8 @@ def save_encoder(path: str | Path, encoder: StructuralEncoder, description: dict
         name: (value.float() if value.is_floating_point() else value).cpu().contiguous()
         for name, value in encoder.state_dict().items()
     }
+    header["sha256"] = _checksum(header, tensors)
+    # One key: safetensors writes several in random order.
     content = save(tensors, metadata={_KEY: json.dumps(header, sort_keys=True)})
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -82,12 +85,25 @@ def load_encoder(path: str | Path) -> tuple[StructuralEncoder, dict[str, Any]]:
     try:
         # Without memory: the weights come from the file.
         with torch.device("meta"):
-            encoder = StructuralEncoder(**settings)
+            encoder = StructuralEncoder(**settings).float()  # whatever torch's default dtype is
     except (ValueError, TypeError) as error:
         raise ValueError(f"the settings in {str(path)!r} don't fit: {error}") from error
     _check_tensors(tensors, encoder.state_dict(), path)
+    if header.pop("sha256", None) != _checksum(header, tensors):
+        raise ValueError(
+            f"{str(path)!r} is damaged: its content isn't what was written; take another copy, or {_REMEDY}"
+        )
     encoder.load_state_dict(tensors, assign=True)
     return encoder.eval(), description
+
+
+def _checksum(header: dict[str, Any], tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of the description and of all weights, in the order of their names."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(name.encode())
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:

@@ -191,3 +191,11 @@ def test_settings() -> None:
             FunctionalDistanceBias(**{"in_channels": 2, "out_channels": 4, name: 0})
     with pytest.raises(ValueError, match=r"'effective_resistance_pe'.*AddEffectiveResistancePE"):
         FunctionalDistanceBias(2, 4)(small_graphs()["path"])
+
+
+def test_a_tiny_threshold_and_no_distances() -> None:
+    """log(1 + 0) / log(1 + 0) is not a number."""
+    encoder = FunctionalDistanceBias(2, 4, threshold=1e-50)
+    graph = small_graphs()["no edges"]
+    graph["effective_resistance_pe"] = torch.zeros(graph.num_nodes**2, 2)
+    assert bool(encoder(graph).isfinite().all())

@@ -166,3 +166,25 @@ def test_refuses_weights_that_are_not_finite(path: Path) -> None:
     rewrite(path, tensors={**load_file(path), "input.bias": torch.full((8,), torch.nan)})
     with pytest.raises(ValueError, match=r"'input.bias' in .* is not finite"):
         load_encoder(path)
+
+
+def test_every_flipped_bit_of_the_weights_is_found(path: Path) -> None:
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")  # of the weights, after the header
+    for position in range(start, len(content), max(1, (len(content) - start) // 50)):
+        path.write_bytes(
+            content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :]
+        )
+        with pytest.raises(ValueError, match="is damaged"):
+            load_encoder(path)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_the_default_dtype_does_not_matter(path: Path, dtype: torch.dtype) -> None:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        loaded, _ = load_encoder(path)
+    finally:
+        torch.set_default_dtype(before)
+    assert {p.dtype for p in loaded.parameters()} == {torch.float32}
