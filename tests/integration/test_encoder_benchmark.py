@@ -119,3 +119,12 @@ def test_tables(report: dict) -> None:
     assert "| SignNet-8, as published | 10.0 ms |" in sizes
     for table in (every, others, sizes):
         assert len({line.count("|") for line in table.splitlines()}) == 1
+
+
+def test_the_page_has_the_tables_of_the_record() -> None:
+    repository = Path(__file__).resolve().parents[2]
+    record = json.loads(
+        (repository / "experiments" / "results" / "encoders-speed.json").read_text()
+    )
+    page = (repository / "docs" / "encoders.md").read_text()
+    assert f"<!-- table: encoders-speed -->\n{markdown(record)}\n<!-- end -->" in page
