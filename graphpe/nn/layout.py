@@ -89,8 +89,8 @@ def graph_layout(data: Data) -> GraphLayout:
                 f"the batch has {num_graphs} graphs but no 'batch' vector, so their nodes would be mixed; "
                 "keep 'batch' as torch_geometric.data.Batch makes it"
             )
-        tensors = (value for value in data.to_dict().values() if torch.is_tensor(value))
-        device = next((value.device for value in tensors), None)
+        devices = [value.device for value in data.to_dict().values() if torch.is_tensor(value)]
+        device = devices[0] if devices else None
         batch = torch.zeros(num_nodes, dtype=torch.long, device=device)
         return GraphLayout(batch, torch.tensor([0, num_nodes], device=device))
 

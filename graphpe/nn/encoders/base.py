@@ -238,17 +238,19 @@ class FieldEncoder(nn.Module, ABC):
         Raises:
             ValueError: If a field is missing or doesn't fit.
         """
-        values = (field.read(data, layout, type(self).__name__) for field in self.requires)
+        # Lists, since torch.compile of torch 2.6 stumbles over generators here.
+        values = [field.read(data, layout, type(self).__name__) for field in self.requires]
         dtypes = {"integer": torch.int64}
-        parameter = next(self.parameters(), None)
-        if parameter is not None:
-            dtypes["float"] = parameter.dtype
+        parameters = list(self.parameters())
+        if parameters:
+            dtypes["float"] = parameters[0].dtype
             # There is no complex arithmetic in half precision.
-            dtypes["complex"] = torch.promote_types(parameter.dtype, torch.complex64)
-        return tuple(
-            value.to(dtypes.get(need.kind, value.dtype))
-            for need, value in zip(self.requires, values, strict=True)
-        )
+            dtypes["complex"] = torch.promote_types(parameters[0].dtype, torch.complex64)
+        converted = []
+        for number, need in enumerate(self.requires):
+            value = values[number]
+            converted.append(value.to(dtypes.get(need.kind, value.dtype)))
+        return tuple(converted)
 
     @_OfClassOrInstance
     def covers(self: FieldEncoder | type[FieldEncoder], symmetry: Symmetry) -> bool:
