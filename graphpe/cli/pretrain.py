@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import typing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from graphpe.cli.quiet import quieten
 from graphpe.data import DatasetCard
 from graphpe.data.sources import GraphSource
 from graphpe.nn import StructuralEncoder
+from graphpe.nn.encoders.pretrained.encoder_file import require_writable
 from graphpe.tasks import Features, Task
 from graphpe.training import pretrain
 from graphpe.transforms import Encoding
@@ -111,13 +111,15 @@ def _read(options: list[str]) -> dict[str, Any]:
         objects = parser.instantiate_classes(config)
     except (ValueError, TypeError) as error:
         raise ConfigError(essence(str(error))) from error
-    path = Path(config.out).expanduser()
-    _require_writable(path)
+    try:
+        require_writable(config.out)  # before the training and not after it
+    except ValueError as error:
+        raise ConfigError(f"out: {error}") from error
     return {
         "data": objects.data.dataset,
         "encodings": objects.encodings,
         "encoder": objects.encoder,
-        "out": path,
+        "out": Path(config.out).expanduser(),
         **{name: objects[name] for name in _TRAINING},
     }
 
@@ -135,12 +137,3 @@ def _parser() -> OneLineParser:
     for section in ("card", "task", "features"):  # of the dataset's card, and not needed here
         parser.add_argument(f"--{section}", type=dict | None, default=None, help="Not used.")
     return parser
-
-
-def _require_writable(path: Path) -> None:
-    """Raises a ConfigError where the file could not be written, before the training and not after it."""
-    if path.is_dir():
-        raise ConfigError(f"out is {str(path)!r}, which is a folder; give the name of a file")
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise ConfigError(f"out is {str(path)!r}, but {str(folder)!r} can't be written to")

@@ -12,12 +12,13 @@ from typing import Any
 import torch
 import torch_geometric
 from lightning.pytorch import Trainer
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 from rich.table import Table
 from torch_geometric.data import Data, Dataset
 from torch_geometric.loader import DataLoader
 
-from graphpe.checks import require_number, require_positive_integer, require_seed
+from graphpe.checks import require_boolean, require_number, require_positive_integer, require_seed
 from graphpe.data import GraphDataModule
 from graphpe.data.sources import GraphSource, SplitGraphs
 from graphpe.nn.encoders.pretrained import StructuralEncoder, save_encoder
@@ -100,15 +101,15 @@ def pretrain(
         batch_size: Graphs per batch.
         lr: Peak learning rate.
         seed: Of the initial weights of a new encoder, the random inputs, the order of graphs and the split. On a CPU
-            the same seed gives the same weights.
+            the same seed and number of threads give the same weights.
         valid_fraction: Part of a dataset or list that is the validation part.
         accelerator: Lightning's: ``"auto"``, ``"cpu"``, ``"gpu"``, ...
         progress: Show a progress bar on stderr, or a line now and then where that is no terminal.
 
     Raises:
         TypeError: If an argument is of another kind.
-        ValueError: If a setting is out of range, an encoding can't be predicted, no target varies, or the training
-            diverges.
+        ValueError: If a setting is out of range, there is no such accelerator, the encoder is not in float32 or frozen,
+            an encoding can't be predicted, no target varies, or the training diverges.
 
     References:
         Cantürk et al., "Graph Positional and Structural Encoder", https://arxiv.org/abs/2307.07107.
@@ -117,19 +118,24 @@ def pretrain(
     require_positive_integer("batch_size", batch_size)
     require_number("lr", lr, 0.0, may_equal=False)
     require_seed("seed", seed)
-    if encoder is not None and not isinstance(encoder, StructuralEncoder):
-        raise TypeError(f"encoder is a {type(encoder).__name__}; it must be a StructuralEncoder")
+    require_boolean("progress", progress)
+    # In a file there are no numbers of NumPy.
+    epochs, batch_size, lr, seed = int(epochs), int(batch_size), float(lr), int(seed)
+    if encoder is not None:
+        _check_encoder(encoder)
     source = _source_of(data, valid_fraction, seed)
     module = GraphDataModule(source, encodings, batch_size=batch_size, seed=seed)
     targets = targets_of(module.encodings)
+    trainer = _trainer(epochs, accelerator, progress)
     module.prepare_data()
     module.setup()
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         statistics = _statistics(module, targets)
         encoder = StructuralEncoder() if encoder is None else encoder
-        predictor = EncodingPredictor(encoder, targets, statistics, lr)
-        _fit(predictor, module, epochs, accelerator, progress)
+        # In float32, whatever torch's default is.
+        predictor = EncodingPredictor(encoder, targets, statistics, lr).float()
+        _fit(trainer, predictor, module)
     if not all(bool(value.isfinite().all()) for value in encoder.state_dict().values()):
         raise ValueError(
             f"the training diverged: the weights are not finite; lower lr, which is {lr:g}"
@@ -148,6 +154,21 @@ def pretrain(
     return Pretrained(encoder.cpu().eval(), r2, description)
 
 
+def _check_encoder(encoder: object) -> None:
+    if not isinstance(encoder, StructuralEncoder):
+        raise TypeError(f"encoder is a {type(encoder).__name__}; it must be a StructuralEncoder")
+    parameters = list(encoder.parameters())
+    dtype = next((p.dtype for p in parameters if p.dtype != torch.float32), None)
+    if dtype is not None:
+        raise ValueError(
+            f"encoder is in {dtype}, but it is trained in float32; give encoder.float()"
+        )
+    if not any(parameter.requires_grad for parameter in parameters):
+        raise ValueError(
+            "all of encoder is frozen, so there is nothing to train; give encoder.requires_grad_()"
+        )
+
+
 def _statistics(module: GraphDataModule, targets: list[Target]) -> list[Statistics]:
     """Those of the training part; raises a ValueError where nothing varies."""
     batches = DataLoader(module.parts["train"], batch_size=module.batch_size)
@@ -160,25 +181,27 @@ def _statistics(module: GraphDataModule, targets: list[Target]) -> list[Statisti
     return statistics
 
 
-def _fit(
-    predictor: EncodingPredictor,
-    module: GraphDataModule,
-    epochs: int,
-    accelerator: str,
-    progress: bool,
-) -> None:
-    trainer = Trainer(
-        max_epochs=epochs,
-        accelerator=accelerator,
-        devices=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_model_summary=False,
-        enable_progress_bar=progress,
-        callbacks=[TrainingProgress()] if progress else [],
-        num_sanity_val_steps=0,
-        gradient_clip_val=_GRADIENT_CLIP,
-    )
+def _trainer(epochs: int, accelerator: str, progress: bool) -> Trainer:
+    try:
+        return Trainer(
+            max_epochs=epochs,
+            accelerator=accelerator,
+            devices=1,
+            logger=False,
+            enable_checkpointing=False,
+            enable_model_summary=False,
+            enable_progress_bar=progress,
+            callbacks=[TrainingProgress()] if progress else [],
+            num_sanity_val_steps=0,
+            gradient_clip_val=_GRADIENT_CLIP,
+        )
+    except (ValueError, TypeError, ImportError, MisconfigurationException) as error:
+        raise ValueError(
+            f"accelerator is {accelerator!r}, which isn't known or isn't there on this machine; use 'cpu' or 'auto'"
+        ) from error
+
+
+def _fit(trainer: Trainer, predictor: EncodingPredictor, module: GraphDataModule) -> None:
     with warnings.catch_warnings():
         # More processes that make batches cost more than they bring for graphs that are in memory.
         warnings.filterwarnings("ignore", message=r"The '\w+' does not have many workers")
@@ -224,8 +247,13 @@ class _RandomSplit(GraphSource):
     def load(self) -> SplitGraphs:
         count = len(self.graphs)
         num_valid = max(1, round(self.valid_fraction * count))
-        if count <= num_valid:
+        if count < 2:
             raise ValueError(f"data has {count} graphs; give at least 2")
+        if count <= num_valid:
+            raise ValueError(
+                f"valid_fraction is {self.valid_fraction:g}, which leaves none of the {count} graphs to train on; "
+                "lower it"
+            )
         order = torch.randperm(count, generator=torch.Generator().manual_seed(self.seed))
         valid, train = order.split([num_valid, count - num_valid])
         graphs = self.graphs if isinstance(self.graphs, Dataset) else list(self.graphs)

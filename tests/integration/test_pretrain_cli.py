@@ -80,7 +80,14 @@ def test_encodings_may_stand_in_a_file(
     [
         (["--out", "x"], "encodings"),
         (["--encodings", ENCODINGS], "out"),
-        (["--encodings", ENCODINGS, "--out", "."], "is a folder"),
+        (
+            ["--encodings", ENCODINGS, "--out", "."],
+            "out: path is '.'; it must be the name of a file",
+        ),
+        (["--encodings", ENCODINGS, "--out", ".."], "out: '..' is a folder"),
+        (["--encodings", ENCODINGS, "--out", "~nobody-of-this-name/a"], "there is no such user"),
+        (["--encodings", ENCODINGS, "--out", "a" * 300], "File name too long"),
+        (["--encodings", ENCODINGS, "--out", "/proc/x"], "out: can't write '/proc/x'"),
         (["--encodings", ENCODINGS, "--out", "x", "--epochs", "many"], "epochs is 'many'"),
         (["--encodings", ENCODINGS, "--out", "x", "--epoch", "1"], "did you mean 'epochs'"),
         (["--encodings", ENCODINGS, "--out", "x", "--encoder.norm", "group"], "encoder.norm"),
@@ -127,4 +134,16 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_training(
     path = tmp_path / "file" / "x"
     options = ["--config", card, "--encodings", ENCODINGS, "--out", str(path)]
     assert main(["pretrain", *options]) == 2
-    assert "can't be written to" in capsys.readouterr().err
+    assert "x': its folder is a file" in capsys.readouterr().err
+
+
+def test_an_unknown_accelerator_is_one_line(
+    card: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "folder" / "x"
+    options = ["--config", card, "--encodings", ENCODINGS, "--out", str(path)]
+    assert main(["pretrain", *options, "--accelerator", "foo"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("graphpe: error: accelerator is 'foo'")
+    assert error.count("\n") == 1
+    assert not path.parent.exists()

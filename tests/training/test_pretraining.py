@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from pretraining_graphs import sparse_graphs
@@ -152,12 +153,60 @@ def test_takes_no_part_of_features_and_targets() -> None:
         ({"lr": 0.0}, "lr is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"valid_fraction": 1.0}, "valid_fraction is 1"),
+        ({"valid_fraction": 0.99}, "valid_fraction is 0.99, which leaves none of the 40 graphs"),
         ({"lr": 1e30}, "training diverged"),
     ],
 )
 def test_refuses_bad_settings(settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         short(**settings)
+
+
+@pytest.mark.parametrize("accelerator", ["foo", "tpu", 3, None])
+def test_refuses_accelerators_that_are_not_there(accelerator: object) -> None:
+    with pytest.raises(ValueError, match=r"^accelerator is .*; use 'cpu' or 'auto'$"):
+        pretrain(sparse_graphs(3), ENCODINGS, accelerator=accelerator, progress=False)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_refuses_a_gpu_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match=r"^accelerator is 'gpu', which"):
+        pretrain(sparse_graphs(3), ENCODINGS, accelerator="gpu", progress=False)
+
+
+def test_refuses_other_kinds_of_progress() -> None:
+    with pytest.raises(ValueError, match="progress is 'no'; it must be True or False"):
+        pretrain(sparse_graphs(3), ENCODINGS, accelerator="cpu", progress="no")
+
+
+def test_refuses_encoders_that_cannot_be_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        GraphDataModule, "setup", lambda *_: pytest.fail("encoded before the check")
+    )
+    for dtype in (torch.float64, torch.bfloat16):
+        with pytest.raises(ValueError, match=rf"encoder is in {dtype}.*give encoder\.float\(\)"):
+            pretrain(sparse_graphs(3), ENCODINGS, small().to(dtype), **QUIET)
+    with pytest.raises(ValueError, match="all of encoder is frozen"):
+        pretrain(sparse_graphs(3), ENCODINGS, small().requires_grad_(False), **QUIET)
+
+
+def test_the_default_dtype_does_not_matter() -> None:
+    graphs = sparse_graphs(12)
+    torch.set_default_dtype(torch.float64)
+    try:
+        trained = pretrain(graphs, ENCODINGS, epochs=1, **QUIET)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {parameter.dtype for parameter in trained.encoder.parameters()} == {torch.float32}
+
+
+def test_numbers_of_numpy(tmp_path: Path) -> None:
+    settings = {"epochs": np.int64(1), "batch_size": np.int64(8), "seed": np.int64(3)}
+    trained = pretrain(
+        sparse_graphs(12), ENCODINGS, small(), lr=np.float32(0.01), **settings, **QUIET
+    )
+    trained.save(tmp_path / "encoder")
+    assert load_encoder(tmp_path / "encoder")[1]["training"]["seed"] == 3
 
 
 def test_refuses_what_is_no_data() -> None:

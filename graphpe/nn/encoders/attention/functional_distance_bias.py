@@ -102,8 +102,8 @@ class FunctionalDistanceBias(FieldEncoder):
         largest = scatter(distances, graph, dim_size=layout.num_graphs, reduce="max")
         slope = self.log_slope.exp()
         scale = torch.log1p(slope * torch.maximum(largest, self.log_threshold.exp()))
-        # A tiny threshold may be 0 in float32, where all distances are 0 too.
-        scale = scale.clamp(min=torch.finfo(scale.dtype).tiny)
+        # A tiny threshold may be 0 in float32, where all distances are 0 too. Gradients grow with the inverse.
+        scale = scale.clamp(min=torch.finfo(scale.dtype).tiny ** 0.5)
         relative = torch.log1p(slope * distances) / scale[graph]
         bias = apply_to_rows(self.function, relative, mixes_rows=False)
         return bias + self.no_path(is_apart.to(relative.dtype))

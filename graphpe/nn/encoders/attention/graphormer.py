@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from graphpe.fields import Level
-from graphpe.nn.blocks import check_positive
+from graphpe.nn.blocks import check_not_negative, check_positive
 from graphpe.nn.edges import read_edges
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
 from graphpe.nn.features import FeatureEmbedding, has_edge_features
-from graphpe.nn.layout import GraphLayout, graph_layout
+from graphpe.nn.layout import GraphLayout, graph_layout, node_pairs
 from graphpe.ragged import offsets_of
 from graphpe.tasks import Features
 
@@ -78,6 +78,8 @@ class GraphormerBias(FieldEncoder):
             hidden_channels=hidden_channels,
             max_distance=max_distance,
         )
+        _check_edge_categories(edge_categories)
+        check_not_negative(edge_continuous=edge_continuous)
         self.out_channels = out_channels
         self.categories = categories
         self.requires = (
@@ -108,6 +110,16 @@ class GraphormerBias(FieldEncoder):
         first_row = self.categories * torch.arange(distances.size(1), device=distances.device)
         bias = self.distance(distances + first_row)
         return bias if self.path is None else bias + self.path(data, layout, paths[0])
+
+
+def _check_edge_categories(categories: object) -> None:
+    if isinstance(categories, str) or not isinstance(categories, Sequence):
+        raise ValueError(
+            f"edge_categories is {categories!r}; it must be a list of integers, one per column of edge_attr, such as "
+            "(5, 6, 2)"
+        )
+    for number in categories:
+        check_positive(edge_categories=number)
 
 
 class _PathBias(nn.Module):
@@ -152,7 +164,8 @@ class _PathBias(nn.Module):
 
     def _edges_of_batch(self, data: Data, layout: GraphLayout, paths: Tensor) -> Tensor:
         """From positions in the edge list of a graph to those in the list of the batch; −1 stays."""
-        graph = layout.batch[read_edges(data, layout)[0]]
+        edge_index = read_edges(data, layout)
+        graph = layout.batch[edge_index[0]]
         if bool((graph.diff() < 0).any()):
             raise ValueError(
                 f"the edges of a graph do not lie together in 'edge_index', so {self.field!r} doesn't tell which they "
@@ -169,4 +182,28 @@ class _PathBias(nn.Module):
                 f"{int(counts[number])} edges; encode the graphs after their edges have been changed"
             )
         first = offsets_of(counts)[graph_of_pair, None]
-        return torch.where(paths < 0, -1, paths + first)
+        edges = torch.where(paths < 0, -1, paths + first)
+        is_walk = _are_walks(edges, edge_index, layout)
+        if not bool(is_walk.all()):
+            number = int(graph_of_pair[(~is_walk).nonzero()[0, 0]])
+            raise ValueError(
+                f"the edges that {self.field!r} has in graph {number} are no paths between its nodes; encode the "
+                "graphs after their edges have been changed"
+            )
+        return edges
+
+
+def _are_walks(edges: Tensor, edge_index: Tensor, layout: GraphLayout) -> Tensor:
+    """Whether edges ``[P, m]``, −1 behind the last, lead from node to node of each pair; ``[P]``.
+
+    A list of m edges may end anywhere, as the first part of a path.
+    """
+    pairs = node_pairs(layout)
+    # Edge -1 is the last of the list, which leads nowhere.
+    source, target = nn.functional.pad(edge_index, (0, 1), value=-1)
+    reached = torch.cat([pairs.source[:, None], target[edges]], dim=1)
+    is_step = edges >= 0
+    is_wrong = is_step & (source[edges] != reached[:, :-1])
+    is_end = is_step[:, :-1] & ~is_step[:, 1:]
+    is_wrong[:, :-1] |= is_end & (reached[:, 1:-1] != pairs.target[:, None])
+    return ~is_wrong.any(1)

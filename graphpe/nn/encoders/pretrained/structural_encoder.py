@@ -64,18 +64,25 @@ class StructuralEncoder(RandomFeatureEncoder):
         check_positive(
             hidden_channels=hidden_channels, num_layers=num_layers, num_features=num_features
         )
-        super().__init__(num_features, "normal", eval_samples, seed)
+        super().__init__(int(num_features), "normal", eval_samples, seed)
+        # PyG and JSON know no integers of NumPy.
+        hidden_channels, num_layers = int(hidden_channels), int(num_layers)
         self.out_channels = hidden_channels
-        self.settings: dict[str, Any] = {
-            "hidden_channels": hidden_channels,
-            "num_layers": num_layers,
-            "num_features": num_features,
-            "norm": norm,
-            "eval_samples": eval_samples,
-            "seed": seed,
-        }
+        self.norm = norm
         self.input = nn.Linear(num_features, hidden_channels)
         self.layers = nn.ModuleList(_Layer(hidden_channels, norm) for _ in range(num_layers))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments that build an encoder of this kind, in plain values."""
+        return {
+            "hidden_channels": self.out_channels,
+            "num_layers": len(self.layers),
+            "num_features": self.num_features,
+            "norm": self.norm,
+            "eval_samples": int(self.eval_samples),
+            "seed": int(self.seed),
+        }
 
     def encode(self, data: Data, layout: GraphLayout, features: Tensor) -> Tensor:
         samples = [self._encode_one(data, layout, sample) for sample in features.unbind(1)]

@@ -31,6 +31,9 @@ class RandomFeatureEncoder(FieldEncoder):
     The mean over the draws respects the symmetry of nodes, one draw does not: another numbering of the nodes is another
     draw. :meth:`encode` itself is equivariant, if the numbers are permuted with the nodes.
 
+    Two encoders with the same seed and distribution start from the same numbers in evaluation; give the encoders of a
+    network different seeds if their draws are to be independent.
+
     Args:
         num_features: Random numbers per node in a sample.
         distribution: ``"normal"`` (mean 0, variance 1) or ``"rademacher"`` (1 or -1).
@@ -83,19 +86,21 @@ class RandomFeatureEncoder(FieldEncoder):
         Returns:
             ``[N, samples, num_features]``; one sample in training, ``eval_samples`` in evaluation.
         """
-        like = next(self.parameters())
         if not self.training:
-            return self._fixed(layout).to(like.device, like.dtype)
+            return self._fixed(layout)
+        like = next(self.parameters())
         shape = (layout.num_nodes, 1, self.num_features)
         numbers = torch.randn(shape, dtype=like.dtype, device=like.device)
         return numbers if self.distribution == "normal" else 1 - 2 * (numbers < 0).to(like.dtype)
 
     def _fixed(self, layout: GraphLayout) -> Tensor:
-        """The numbers of evaluation, made on the CPU so that they are the same on every device."""
+        """The numbers of evaluation, ``[N, eval_samples, num_features]``."""
+        # Made on the CPU, so that they are the same on every device.
         sizes = layout.sizes.cpu()
         largest = int(sizes.max()) if len(sizes) else 0
         samples = torch.arange(self.eval_samples)
         keys = combine(torch.full_like(samples, self.seed), samples)
         table = _DRAWS[self.distribution](keys, largest, self.num_features)
         position = torch.arange(layout.num_nodes) - layout.ptr.cpu()[layout.batch.cpu()]
-        return table[:, position].transpose(0, 1)
+        like = next(self.parameters())
+        return table[:, position].transpose(0, 1).to(like.device, like.dtype)

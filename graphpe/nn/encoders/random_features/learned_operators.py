@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
 from graphpe.nn.encoders.base import uniform_like_linear
-from graphpe.nn.encoders.random_features.operators import SparseMatrix, edge_weights
+from graphpe.nn.encoders.random_features.operators import edge_weights
 from graphpe.nn.layout import GraphLayout
+
+
+@dataclass(frozen=True)
+class AttentionEntries:
+    """Where the operators have entries: those of the E edges, and then those of the loops of the N nodes.
+
+    Args:
+        row: ``[E + N]`` row of each entry, the target of the edge.
+        column: ``[E + N]`` column of each entry, the source of the edge.
+        log_weight: ``[E + N]`` logarithm of the weight; −inf for weight 0.
+        log_degree: ``[N]`` log(1 + d), with the summed weight d of the edges into each node.
+    """
+
+    row: Tensor
+    column: Tensor
+    log_weight: Tensor
+    log_degree: Tensor
 
 
 class AttentionOperators(nn.Module):
@@ -36,24 +55,28 @@ class AttentionOperators(nn.Module):
         self.key = uniform_like_linear(heads, channels + 2, channels, fan_in=channels + 2)
         self.loop_score = nn.Parameter(torch.zeros(heads))
 
-    def entries(self, data: Data, layout: GraphLayout, dtype: torch.dtype) -> SparseMatrix:
-        """Lists where the operators have entries, with the weights of the edges as values.
+    def entries(self, data: Data, layout: GraphLayout, dtype: torch.dtype) -> AttentionEntries:
+        """Lists where the operators have entries.
 
         Args:
             data: The batch.
             layout: Where its graphs lie.
-            dtype: Of the weights.
+            dtype: Of the logarithms.
         """
         source, target = data.edge_index
-        weight = edge_weights(data, dtype)
+        weight = edge_weights(data)
+        has_weight = weight > 0
+        log_weight = torch.where(has_weight, torch.where(has_weight, weight, 1).log(), -torch.inf)
         node = torch.arange(layout.num_nodes, device=source.device)
-        return SparseMatrix(
+        degree = scatter(weight, target, dim_size=layout.num_nodes)
+        return AttentionEntries(
             torch.cat([target, node]),
             torch.cat([source, node]),
-            torch.cat([weight, weight.new_ones(len(node))]),
+            torch.cat([log_weight, log_weight.new_zeros(len(node))]).to(dtype),
+            degree.log1p().to(dtype),
         )
 
-    def forward(self, x: Tensor, scale: Tensor, entries: SparseMatrix) -> Tensor:
+    def forward(self, x: Tensor, scale: Tensor, entries: AttentionEntries) -> Tensor:
         """Applies each operator to its own features.
 
         Args:
@@ -68,13 +91,10 @@ class AttentionOperators(nn.Module):
         messages = weights[..., None] * x[entries.column]
         return scatter(messages, entries.row, dim=0, dim_size=x.size(0))
 
-    def attention(self, x: Tensor, scale: Tensor, entries: SparseMatrix) -> Tensor:
+    def attention(self, x: Tensor, scale: Tensor, entries: AttentionEntries) -> Tensor:
         """The entries α of the operators, ``[E + N, t, heads]``; arguments as for :meth:`forward`."""
-        row, column, weight = entries.row, entries.column, entries.value[:, None, None]
-        nodes = x.size(0)
-        # Each node has a loop of weight 1 at the end of the list.
-        degree = scatter(entries.value, row, dim_size=nodes) - 1
-        known = torch.stack([degree.log1p(), torch.ones_like(degree)], dim=1)
+        row, column, nodes = entries.row, entries.column, x.size(0)
+        known = torch.stack([entries.log_degree, torch.ones_like(entries.log_degree)], dim=1)
         inputs = torch.cat(
             [x * scale.view(-1, 1, 1, 1), known[:, None, None].expand(*x.shape[:3], 2)], dim=3
         )
@@ -84,7 +104,8 @@ class AttentionOperators(nn.Module):
         is_loop = (torch.arange(len(row), device=row.device) >= len(row) - nodes).to(x.dtype)
         score = score + is_loop[:, None, None] * self.loop_score.to(x.dtype)
 
-        score = torch.where(weight > 0, score, -torch.inf)
+        # Weights may be of any size, and their logarithms are not: the largest exponential of a row is 1.
+        score = score + entries.log_weight[:, None, None]
         largest = scatter(score.detach(), row, dim=0, dim_size=nodes, reduce="max")
-        exponential = weight * (score - largest[row]).exp()
+        exponential = (score - largest[row]).exp()
         return exponential / scatter(exponential, row, dim=0, dim_size=nodes)[row]

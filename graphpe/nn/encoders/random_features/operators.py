@@ -41,28 +41,38 @@ def check_operators(*operators: str) -> None:
         require_choice("operator", operator, get_args(PropagationOperator))
 
 
-def edge_weights(data: Data, dtype: torch.dtype) -> Tensor:
-    """Returns the weight of each edge of a batch, ``[E]``; 1 without ``edge_weight``.
+def edge_weights(data: Data) -> Tensor:
+    """Returns the weight of each edge of a batch, ``[E]`` float64; 1 without ``edge_weight``.
+
+    In float64, so that neither the sum of large float32 weights nor the inverse of a tiny one is infinite.
 
     Args:
         data: The batch.
-        dtype: Of the weights.
 
     Raises:
-        ValueError: If ``edge_weight`` is not one number per edge, or a weight is negative or not finite.
+        ValueError: If ``edge_weight`` is not one real number per edge, a weight is negative or not finite, or their sum
+            is not finite.
     """
     weight = data.get("edge_weight")
     if weight is None:
-        return torch.ones(data.num_edges, dtype=dtype, device=data.edge_index.device)
-    if weight.numel() != data.num_edges:
+        return torch.ones(data.num_edges, dtype=torch.float64, device=data.edge_index.device)
+    if not isinstance(weight, Tensor):
+        raise ValueError(
+            f"'edge_weight' is a {type(weight).__name__}, no torch tensor; convert it by torch.as_tensor on each graph"
+        )
+    if weight.shape not in ((data.num_edges,), (data.num_edges, 1)):
         raise ValueError(
             f"'edge_weight' is {list(weight.shape)}, but there are {data.num_edges} edges; give one number per edge"
         )
-    weight = weight.flatten().to(dtype)
+    if weight.is_complex():
+        raise ValueError(f"'edge_weight' is {weight.dtype}; give real numbers >= 0, its abs() say")
+    weight = weight.flatten().double()
     if not bool(((weight >= 0) & weight.isfinite()).all()):
         raise ValueError(
             "'edge_weight' has negative or infinite entries or NaN; give finite weights >= 0"
         )
+    if not bool(weight.sum().isfinite()):
+        raise ValueError("the sum of 'edge_weight' is not finite; divide the weights by a number")
     return weight
 
 
@@ -90,7 +100,7 @@ def fixed_operator(
     Raises:
         ValueError: If ``edge_weight`` doesn't fit.
     """
-    row, column, weight = _adjacency(data, dtype, symmetric=operator != "walk")
+    row, column, weight = _adjacency(data, symmetric=operator != "walk")
     node = torch.arange(layout.num_nodes, device=row.device)
     if operator == "sym-loops":
         row, column = torch.cat([row, node]), torch.cat([column, node])
@@ -99,20 +109,21 @@ def fixed_operator(
         weight = torch.where(row == column, 0, weight)
     degree = scatter(weight, row, dim_size=len(node))
     has_edges = degree > 0
-    inverse = torch.where(has_edges, 1 / torch.where(has_edges, degree, 1), 0)
+    degree = torch.where(has_edges, degree, 1)
+    # One division after the other, since the inverse of a tiny degree would be infinite.
     if operator == "walk":
-        return SparseMatrix(row, column, inverse[row] * weight)
-    scale = inverse.sqrt()
-    value = scale[row] * scale[column] * weight
+        return SparseMatrix(row, column, (weight / degree[row]).to(dtype))
+    root = degree.sqrt()
+    value = weight / root[row] / root[column]
     if operator == "laplacian":
         row, column = torch.cat([row, node]), torch.cat([column, node])
-        value = torch.cat([-value, has_edges.to(dtype)])
-    return SparseMatrix(row, column, value)
+        value = torch.cat([-value, has_edges.to(value.dtype)])
+    return SparseMatrix(row, column, value.to(dtype))
 
 
-def _adjacency(data: Data, dtype: torch.dtype, symmetric: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Row, column and weight of the entries of A, symmetrised if asked for."""
-    edge_index, weight = data.edge_index, edge_weights(data, dtype)
+def _adjacency(data: Data, symmetric: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Row, column and weight of the entries of A, symmetrised if asked for; float64."""
+    edge_index, weight = data.edge_index, edge_weights(data)
     if symmetric:
         transposed = edge_index.flip(0)
         if data.get("edge_weight") is not None:

@@ -102,8 +102,10 @@ class RandomFeaturePropagation(RandomFeatureEncoder):
             hidden_channels=hidden_channels,
         )
         check_not_negative(heads=heads, num_layers=num_layers)
-        if isinstance(operators, str):
-            raise ValueError(f"operators is {operators!r}; give a tuple, ({operators!r},)")
+        if isinstance(operators, str) or not isinstance(operators, Sequence):
+            raise ValueError(
+                f"operators is {operators!r}; give a tuple, such as ('sym-loops',), or () for learned operators alone"
+            )
         check_operators(*operators)
         require_choice("normalization", normalization, get_args(PropagationNormalization))
         if not operators and not heads:

@@ -194,8 +194,11 @@ def test_settings() -> None:
 
 
 def test_a_tiny_threshold_and_no_distances() -> None:
-    """log(1 + 0) / log(1 + 0) is not a number."""
+    """log(1 + 0) / log(1 + 0) is not a number, and the gradient of 0 / tiny not either."""
     encoder = FunctionalDistanceBias(2, 4, threshold=1e-50)
     graph = small_graphs()["no edges"]
     graph["effective_resistance_pe"] = torch.zeros(graph.num_nodes**2, 2)
-    assert bool(encoder(graph).isfinite().all())
+    output = encoder(graph)
+    assert bool(output.isfinite().all())
+    (1e6 * output).sum().backward()
+    assert all(bool(p.grad.isfinite().all()) for p in encoder.parameters())

@@ -12,6 +12,7 @@ from graphpe.nn import EmbeddingEncoder, GraphormerBias, Transformer
 from graphpe.transforms import AddDegreeSE, AddShortestPathEdgePE, AddShortestPathPE
 
 CAP, LENGTH = 4, 3
+FIELD = "shortest_path_edge_pe"
 
 
 def encoded(graph: Data, direction: str = "forward") -> Data:
@@ -173,3 +174,73 @@ def test_paths_of_other_edges_are_refused() -> None:
 def test_sizes(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 0"):
         GraphormerBias(**{"out_channels": 4, name: 0})
+
+
+def test_edges_in_another_order_are_refused() -> None:
+    """Reordered inside a graph after the graphs were encoded, they gave other biases without a word."""
+    encoder = with_paths()
+    first = encoded(small_graphs()["path"])
+    for graph in graphs():
+        if graph.num_edges < 2:
+            continue
+        for order in (torch.arange(graph.num_edges).flip(0), torch.randperm(graph.num_edges)):
+            other = graph.clone()
+            other.edge_index, other.edge_attr = graph.edge_index[:, order], graph.edge_attr[order]
+            if torch.equal(AddShortestPathEdgePE(LENGTH)(other.clone())[FIELD], graph[FIELD]):
+                continue
+            valid = paths_lead(other)
+            if valid:  # between parallel edges, or edges that no path takes
+                continue
+            with pytest.raises(
+                ValueError, match=r"in graph 1 are no paths .*encode the graphs aft"
+            ):
+                encoder(Batch.from_data_list([first, other]))
+
+
+def paths_lead(graph: Data) -> bool:
+    """Whether the edges of each path lead on from its first node, and a path that ends early to its last."""
+    n = graph.num_nodes
+    for pair, path in enumerate(graph[FIELD].tolist()):
+        node = pair // n
+        edges = [edge for edge in path if edge >= 0]
+        for edge in edges:
+            source, target = graph.edge_index[:, edge].tolist()
+            if source != node:
+                return False
+            node = target
+        if 0 < len(edges) < LENGTH and node != pair % n:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("path", "is_path"),
+    [
+        ([0, 1, -1], True),
+        ([0, 1, 2], True),  # the first part of a longer path
+        ([0, -1, -1], False),  # ends at another node
+        ([1, -1, -1], False),  # starts at another node
+        ([0, 2, -1], False),  # with a gap
+        ([-1, 1, -1], False),
+        ([0, -1, 1], False),
+    ],
+)
+def test_what_is_a_path(path: list[int], is_path: bool) -> None:
+    edge_index = torch.tensor([[0, 1, 2], [1, 2, 3]])
+    graph = Data(num_nodes=4, edge_index=edge_index, edge_attr=torch.zeros(3, 1).long())
+    graph = AddShortestPathEdgePE(LENGTH)(AddShortestPathPE(CAP)(graph))
+    graph[FIELD][2] = torch.tensor(path)  # from node 0 to node 2
+    encoder = with_paths()
+    if is_path:
+        encoder(graph)
+    else:
+        with pytest.raises(ValueError, match="in graph 0 are no paths between its nodes"):
+            encoder(graph)
+
+
+@pytest.mark.parametrize("categories", [5, "ab", None, (5, 0), (2.5,), ("a",), {3, 4}])
+def test_categories_of_edges(categories: object) -> None:
+    with pytest.raises(ValueError, match=r"^edge_categories is "):
+        GraphormerBias(4, edge_categories=categories)
+    with pytest.raises(ValueError, match=r"^edge_continuous is -1"):
+        GraphormerBias(4, edge_continuous=-1)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import io
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from nn_batches import FEATURES, batch_of, largest_error
 from torch_geometric.data import Batch
 
 from graphpe.nn import GINE, PretrainedEncoder, StructuralEncoder
-from graphpe.nn.encoders.pretrained import save_encoder
+from graphpe.nn.encoders.pretrained import load_encoder, save_encoder
 
 
 @pytest.fixture
@@ -72,7 +73,9 @@ def test_a_frozen_encoder_is_not_trained_after_evaluation(path: Path) -> None:
 def test_fine_tuning_changes_everything(path: Path) -> None:
     model = network(PretrainedEncoder(path, 7, frozen=False))
     before = train(model, batch_of())
-    names = {name for name in PretrainedEncoder(path, 7).state_dict() if "running_mean" not in name}
+    constant = ("running_mean", "_extra_state")
+    state = PretrainedEncoder(path, 7).state_dict()
+    names = {name for name in state if not name.endswith(constant)}
     assert changed(model, before) >= names
     encoder = model.positional_encoders[0]
     assert encoder.encoder.training
@@ -113,5 +116,50 @@ def test_refuses_bad_settings(path: Path, tmp_path: Path) -> None:
         PretrainedEncoder(path, 0)
     with pytest.raises(ValueError, match="frozen is 'yes'"):
         PretrainedEncoder(path, 7, frozen="yes")
+    with pytest.raises(ValueError, match="eval_samples is 0"):
+        PretrainedEncoder(path, 7, eval_samples=0)
     with pytest.raises(ValueError, match="no file"):
         PretrainedEncoder(tmp_path / "absent", 7)
+
+
+def saved(path: Path, **settings: int) -> Path:
+    """The encoder of the file in another one, with other settings."""
+    encoder, _ = load_encoder(path)
+    other = StructuralEncoder(**{**encoder.settings, **settings})
+    other.load_state_dict(encoder.state_dict())
+    new = path.with_name(f"{settings}.safetensors")
+    save_encoder(new, other, {})
+    return new
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_samples_are_those_of_the_argument_or_the_file(path: Path, frozen: bool) -> None:
+    batch = batch_of()
+
+    def outputs(path: Path, **settings: int) -> torch.Tensor:
+        torch.manual_seed(0)
+        return PretrainedEncoder(path, 7, frozen, **settings).eval()(batch)
+
+    expected = outputs(saved(path, eval_samples=5))
+    assert torch.equal(outputs(path, eval_samples=5), expected)
+    assert not torch.equal(outputs(path), expected)
+    torch.manual_seed(0)
+    encoder = PretrainedEncoder(path, 7, frozen).eval()
+    encoder.eval_samples = 5
+    assert torch.equal(encoder(batch), expected)
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_checkpoint_fixes_the_evaluation(path: Path, frozen: bool) -> None:
+    """The file may be another one by the time the network is built again."""
+    model, batch = network(PretrainedEncoder(path, 7, frozen)).eval(), batch_of()
+    other = saved(path, eval_samples=3, seed=8)
+    buffer = io.BytesIO()
+    torch.save(model.state_dict(), buffer)
+    buffer.seek(0)
+    again = network(PretrainedEncoder(other, 7, frozen)).eval()
+    again.load_state_dict(torch.load(buffer, weights_only=True))
+    assert torch.equal(again(batch), model(batch))
+    given = PretrainedEncoder(other, 7, frozen, eval_samples=4)
+    network(given).load_state_dict(model.state_dict())
+    assert (given.seed, given.eval_samples) == (0, 4)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from nn_batches import batch_of, largest_error
@@ -96,6 +97,15 @@ def test_settings_build_it_again() -> None:
     again.load_state_dict(encoder.state_dict())
     batch = batch_of()
     assert torch.equal(again.eval()(batch), encoder.eval()(batch))
+
+
+def test_integers_of_numpy() -> None:
+    encoder = StructuralEncoder(*np.array([8, 2, 5]), "none", *np.array([2, 7]))
+    assert encoder.settings == StructuralEncoder(8, 2, 5, "none", 2, 7).settings
+    assert {type(encoder.settings[name]) for name in ("hidden_channels", "num_layers", "seed")} == {
+        int
+    }
+    assert encoder.eval()(batch_of()).shape == (batch_of().num_nodes, 8)
 
 
 @pytest.mark.parametrize(

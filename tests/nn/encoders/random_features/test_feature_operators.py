@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import get_args
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from graphpe.linalg.walks.propagation import PropagationOperator, propagation_matrix
-from graphpe.nn import graph_layout
+from graphpe.nn import BasisPEARL, RandomFeaturePropagation, RandomPEARL, graph_layout
 from graphpe.nn.encoders.random_features.operators import check_operators, fixed_operator
 
 OPERATORS = get_args(PropagationOperator)
@@ -98,3 +99,76 @@ def test_names() -> None:
     check_operators(*OPERATORS)
     with pytest.raises(ValueError, match="operator is 'rw'; it must be 'sym', 'sym-loops'"):
         check_operators("sym", "rw")
+
+
+EXTREMES = [1e-45, 1e-39, 1e-30, 1.0, 1e30, 1e38]
+
+
+@pytest.mark.parametrize("operator", ["sym", "laplacian", "walk"])
+@pytest.mark.parametrize("size", EXTREMES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_the_unit_of_weights_does_not_matter(
+    operator: str, size: float, dtype: torch.dtype
+) -> None:
+    """Degrees of tiny weights had infinite inverses, and sums of large ones were infinite."""
+    graph = data(5, EDGES)
+    graph.edge_weight = torch.full((len(EDGES),), size)
+    layout = graph_layout(graph)
+    got = fixed_operator(graph, layout, operator, dtype)
+    graph.edge_weight = torch.ones(len(EDGES))
+    expected = fixed_operator(graph, layout, operator, dtype)
+    torch.testing.assert_close(got.value, expected.value)
+    assert got.value.dtype == dtype
+
+
+@pytest.mark.parametrize("size", EXTREMES)
+def test_encoders_of_extreme_weights_are_finite(size: float) -> None:
+    graph = data(5, EDGES)
+    graph.edge_weight = torch.full((len(EDGES),), size)
+    encoders = [
+        RandomPEARL(4, num_layers=1),
+        BasisPEARL(4, num_layers=1),
+        RandomFeaturePropagation(4, operators=OPERATORS, heads=2),
+    ]
+    for encoder in encoders:
+        output = encoder(graph)
+        output.square().sum().backward()
+        assert bool(output.isfinite().all())
+        assert all(bool(p.grad.isfinite().all()) for p in encoder.parameters())
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1.0] * 7, "'edge_weight' is a list, no torch tensor"),
+        (np.ones(7), "'edge_weight' is a ndarray, no torch tensor"),
+        ("ones", "'edge_weight' is a str, no torch tensor"),
+        (
+            torch.ones(7, dtype=torch.complex64),
+            "'edge_weight' is torch.complex64; give real numbers",
+        ),
+        (torch.ones(1, 7), r"'edge_weight' is \[1, 7\], but there are 7 edges"),
+        (torch.full((7,), 1e308, dtype=torch.float64), "sum of 'edge_weight' is not finite"),
+    ],
+    ids=["list", "numpy", "text", "complex", "row", "sum"],
+)
+def test_weights_of_another_kind(weight: object, message: str) -> None:
+    """A list ended in an AttributeError, and imaginary parts were dropped."""
+    graph = data(5, EDGES)
+    graph["edge_weight"] = weight
+    for encoder in (
+        RandomPEARL(4, num_layers=1),
+        RandomFeaturePropagation(4, operators=(), heads=1),
+    ):
+        with pytest.raises(ValueError, match=message):
+            encoder(graph)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.uint8, torch.float16])
+def test_weights_of_any_real_kind(dtype: torch.dtype) -> None:
+    graph = data(5, EDGES)
+    graph.edge_weight = torch.ones(7, dtype=dtype)
+    got = fixed_operator(graph, graph_layout(graph), "sym", torch.float32)
+    graph.edge_weight = torch.ones(7)
+    expected = fixed_operator(graph, graph_layout(graph), "sym", torch.float32)
+    assert torch.equal(got.value, expected.value)

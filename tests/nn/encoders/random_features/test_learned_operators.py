@@ -121,3 +121,21 @@ def test_gradient() -> None:
     x = torch.randn(6, 1, 1, 2, dtype=torch.float64, requires_grad=True)
     scale = torch.ones(6, dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda value: module(value, scale, entries), x)
+
+
+def test_weights_of_very_different_sizes() -> None:
+    """The loop of weight 1 has by far the largest score, and next to it a weight of 1e38."""
+    module = operators(1, 1)
+    with torch.no_grad():
+        module.query.zero_()
+        module.key.zero_()
+        module.loop_score.fill_(300.0)
+    edges = torch.tensor([[0, 1], [1, 0]])
+    for size, share in ((1e38, 0.0), (1e-300, 0.0), (math.exp(300), 0.5)):
+        weight = torch.full((2,), size, dtype=torch.float64)
+        data = Data(num_nodes=2, edge_index=edges, edge_weight=weight)
+        entries = module.float().entries(data, graph_layout(data), torch.float32)
+        x = torch.ones(2, 1, 1, 1)
+        attention = module.attention(x, torch.ones(2), entries).detach().flatten()
+        expected = torch.tensor([share, share, 1 - share, 1 - share])
+        torch.testing.assert_close(attention, expected, atol=1e-4, rtol=0)

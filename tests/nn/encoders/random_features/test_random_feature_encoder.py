@@ -7,7 +7,13 @@ import torch
 from nn_batches import batch_of
 from torch_geometric.data import Batch, Data
 
-from graphpe.nn import RandomFeatureEncoder, graph_layout
+from graphpe.nn import (
+    RandomFeatureEncoder,
+    RandomFeaturePropagation,
+    RandomPEARL,
+    StructuralEncoder,
+    graph_layout,
+)
 
 
 class Identity(RandomFeatureEncoder):
@@ -60,6 +66,13 @@ def test_evaluation_leaves_the_generator_alone_and_training_uses_it() -> None:
     assert torch.equal(encoder(batch), first)
 
 
+def test_equal_seeds_are_equal_numbers() -> None:
+    layout = graph_layout(graph(4))
+    first, second = Identity(seed=1).eval(), Identity(seed=1).eval()
+    assert torch.equal(first.draw(layout), second.draw(layout))
+    assert torch.equal(first.train()._fixed(layout), second.draw(layout))
+
+
 @pytest.mark.parametrize("training", [False, True])
 def test_distributions(training: bool) -> None:
     layout = graph_layout(graph(2000))
@@ -95,3 +108,23 @@ def test_dtype_of_the_parameters() -> None:
 def test_settings(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Identity(**arguments)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [RandomPEARL(4, num_layers=1), RandomFeaturePropagation(4), StructuralEncoder(4, 1)],
+    ids=lambda encoder: type(encoder).__name__,
+)
+def test_edges_are_read(encoder: RandomFeatureEncoder) -> None:
+    """Node -1 was the last node of the batch, an edge between graphs mixed them, and int32 failed."""
+    encoder.eval()
+    batch = batch_of("path", "complete")
+    expected = encoder(batch)
+    for edge, message in (((0, -1), "has node -1"), ((0, 7), "joins node 0 of graph 0")):
+        wrong = batch.clone()
+        wrong.edge_index[:, 0] = torch.tensor(edge)
+        with pytest.raises(ValueError, match=message):
+            encoder(wrong)
+    batch.edge_index = batch.edge_index.int()
+    assert torch.equal(encoder(batch), expected)
+    assert batch.edge_index.dtype == torch.int32

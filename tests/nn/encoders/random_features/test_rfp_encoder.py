@@ -279,7 +279,6 @@ def test_weights_of_edges_reach_learned_operators() -> None:
         ({"channels": 0}, "channels is 0"),
         ({"trajectories": True}, "trajectories is True"),
         ({"heads": -1}, "heads is -1"),
-        ({"operators": "sym"}, r"operators is 'sym'; give a tuple, \('sym',\)"),
         ({"operators": ("rw",)}, "operator is 'rw'"),
         ({"operators": (), "heads": 0}, "give at least one operator"),
         ({"normalization": "rows"}, "normalization is 'rows'; it must be 'l2' or 'qr'"),
@@ -295,3 +294,11 @@ def test_widths() -> None:
     encoder = small(operators=("sym", "walk"), heads=3, trajectories=2)
     assert encoder.embedding.channel_list[0] == CHANNELS * (1 + 5 * STEPS)
     assert all(a == b == 8 for a, b in pairwise(encoder.embedding.channel_list[1:]))
+
+
+@pytest.mark.parametrize("operators", [None, "sym", 5, {"sym"}])
+def test_operators_are_a_list(operators: object) -> None:
+    with pytest.raises(
+        ValueError, match=r"^operators is .*; give a tuple, such as \('sym-loops',\)"
+    ):
+        RandomFeaturePropagation(8, operators=operators)
