@@ -66,7 +66,7 @@ def _add_magnetic_spectrum(graph: Data, shape: tuple[int, ...], names: SpectralN
 
 
 def _spectrum(graph: Data, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The first k eigenpairs of the symmetric normalised Laplacian, padded, and their number."""
+    """The first k eigenpairs of the symmetric normalised Laplacian, without directions, padded, and their number."""
     n = graph.num_nodes
     adjacency = torch.zeros(n, n, dtype=torch.float64)
     adjacency.index_put_(
@@ -74,7 +74,7 @@ def _spectrum(graph: Data, k: int) -> tuple[Tensor, Tensor, Tensor]:
         torch.ones(graph.num_edges, dtype=torch.float64),
         accumulate=True,
     )
-    adjacency.fill_diagonal_(0)
+    adjacency = torch.maximum(adjacency, adjacency.t()).fill_diagonal_(0)
     degree = adjacency.sum(1)
     scale = torch.where(degree > 0, degree, 1).rsqrt()
     laplacian = torch.diag((degree > 0).double()) - scale[:, None] * adjacency * scale

@@ -65,9 +65,9 @@ def check_encoder(
 
     Args:
         encoder: The encoder, with its initial or trained parameters; it is not changed.
-        graphs: Graphs by name with the fields of the encoder; by default a collection of small ones, with the spectrum
-            of the symmetric normalised Laplacian, and random numbers for all other fields. Where an encoder reads
-            complex fields: also directed ones, with the spectrum of the magnetic Laplacian.
+        graphs: Graphs by name with the fields of the encoder; by default a collection of small ones, some directed,
+            with the spectrum of the symmetric normalised Laplacian, or of the magnetic one where an encoder reads
+            complex fields, and random numbers for all other fields.
         eigenvectors: Name of the node field that signs, phases and rotations (unitary matrices where it is complex)
             are applied to. None, for this name and the next two: those of ``AddLaplacianEigenvectorPE``, or of
             ``AddMagneticLaplacianPE`` where the encoder reads complex fields.
@@ -98,9 +98,7 @@ def check_encoder(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if graphs is None:
-            graphs = small_graphs() | random_graphs()
-            if is_complex:
-                graphs |= small_directed_graphs()
+            graphs = small_graphs() | random_graphs() | small_directed_graphs()
             for graph in graphs.values():
                 add_fields(graph, encoder.requires, names)
         graphs = {name: in_float64(graph) for name, graph in graphs.items()}

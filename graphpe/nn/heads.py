@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from graphpe.checks import require_choice
 from graphpe.nn.blocks import PartwiseLinear, check_layer_norm, check_positive
 from graphpe.nn.layout import GraphLayout, node_pairs
-from graphpe.nn.pair_networks import apply_to_rows
+from graphpe.nn.rows import apply_to_rows
 from graphpe.tasks import TaskLevel
 
 

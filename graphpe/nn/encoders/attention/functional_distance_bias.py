@@ -14,7 +14,7 @@ from graphpe.fields import Level
 from graphpe.nn.blocks import check_positive, mlp
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
 from graphpe.nn.layout import graph_layout
-from graphpe.nn.pair_networks import apply_to_rows
+from graphpe.nn.rows import apply_to_rows
 
 _DEFAULT_FIELD = "effective_resistance_pe"
 

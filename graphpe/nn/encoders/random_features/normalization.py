@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.utils import scatter
 
 from graphpe.nn.layout import GraphLayout
+from graphpe.nn.stacks import Stacks
 
 # A column whose part orthogonal to the columns before it is at most this part of its length counts as dependent on
 # them. Gram matrices square it, and a column that is kept at this limit amplifies rounding by 1 / limit; so it must be
@@ -91,39 +92,19 @@ def _independent_columns(gram: Tensor) -> Tensor:
     )
 
 
-class GraphStacks:
-    """The graphs of a batch as dense stacks of graphs of similar size (within a factor of two).
-
-    So that one large graph in a batch doesn't make all of them large.
+def map_graphs(function: Callable[[Tensor], Tensor], x: Tensor, stacks: Stacks) -> Tensor:
+    """Applies a function to the matrices of each graph.
 
     Args:
-        layout: Where the graphs lie.
+        function: ``[g, t, w, k]`` to the same shape, for g graphs of at most w nodes; rows beyond those of a graph are
+            zero, and are left out afterwards.
+        x: ``[N, t, k]``.
+        stacks: The graphs.
     """
-
-    def __init__(self, layout: GraphLayout) -> None:
-        sizes = layout.sizes
-        size_class = sizes.clamp(min=1).double().log2().ceil()
-        self.nodes = []
-        self.valid = []
-        for number in size_class.unique().tolist():
-            graphs = (size_class == number).nonzero()[:, 0]
-            position = torch.arange(int(sizes[graphs].max()), device=sizes.device)
-            valid = position < sizes[graphs, None]
-            self.valid.append(valid)
-            self.nodes.append(torch.where(valid, layout.ptr[graphs, None] + position, 0))
-        rows = [nodes[valid] for nodes, valid in zip(self.nodes, self.valid, strict=True)]
-        self.order = torch.argsort(torch.cat(rows))
-
-    def map(self, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        """Applies a function to the matrices of each graph.
-
-        Args:
-            function: ``[g, t, w, k]`` to the same shape, for g graphs of at most w nodes; rows beyond those of a graph
-                are zero, and are left out afterwards.
-            x: ``[N, t, k]``.
-        """
-        results = [x.new_zeros(0, *x.shape[1:])]
-        for nodes, valid in zip(self.nodes, self.valid, strict=True):
-            stack = torch.where(valid[..., None, None], x[nodes], 0).transpose(1, 2)
-            results.append(function(stack).transpose(1, 2)[valid])
-        return torch.cat(results)[self.order]
+    results = []
+    for stack in stacks.stacks:
+        padded = stack.gather(x.flatten(1)).unflatten(2, x.shape[1:])
+        if stack.valid is not None:
+            padded = torch.where(stack.valid[..., None, None], padded, 0)
+        results.append(function(padded.transpose(1, 2)).transpose(1, 2).flatten(2))
+    return stacks.unstack(results).unflatten(1, x.shape[1:])

@@ -19,7 +19,7 @@ from graphpe.nn.blocks import Normalization, check_not_negative, check_positive,
 from graphpe.nn.encoders.random_features.base import Distribution, RandomFeatureEncoder
 from graphpe.nn.encoders.random_features.learned_operators import AttentionOperators
 from graphpe.nn.encoders.random_features.normalization import (
-    GraphStacks,
+    map_graphs,
     negligible,
     orthonormal_columns,
     square_norms,
@@ -32,7 +32,8 @@ from graphpe.nn.encoders.random_features.operators import (
 )
 from graphpe.nn.encoders.random_features.trajectory_layer import TrajectoryLayer
 from graphpe.nn.layout import GraphLayout
-from graphpe.nn.pair_networks import apply_to_rows
+from graphpe.nn.rows import apply_to_rows
+from graphpe.nn.stacks import stacks_of
 
 
 class RandomFeaturePropagation(RandomFeatureEncoder):
@@ -206,9 +207,9 @@ class RandomFeaturePropagation(RandomFeatureEncoder):
         """N, from columns ``[N, t, k]`` and squares of norms ``[B, t, k]`` up to which they are zero."""
         if self.normalization == "l2":
             return lambda columns, least: unit_columns(columns, least, layout)
-        stacks = GraphStacks(layout)
-        return lambda columns, least: stacks.map(
-            orthonormal_columns, unit_columns(columns, least, layout)
+        stacks = stacks_of(layout)
+        return lambda columns, least: map_graphs(
+            orthonormal_columns, unit_columns(columns, least, layout), stacks
         )
 
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.utils import scatter
 
 from graphpe.nn.blocks import Normalization, mlp
-from graphpe.nn.pair_networks import apply_to_rows
+from graphpe.nn.rows import apply_to_rows
 
 
 class TrajectoryLayer(nn.Module):

@@ -65,7 +65,7 @@ class SPE(FieldEncoder):
         num_filters: Number of weightings, m. None: 16, or 1 for ``phi="constant"``, where all would be the same.
         phi: ``"mlp"`` weighs an eigenvalue by itself; ``"deepsets"`` and ``"transformer"`` see all eigenvalues of the
             graph; ``"constant"`` is 1 for each eigenpair, and doesn't read eigenvalues. The sums of ``"deepsets"``, as
-            published, make its weights grow like :math:`k^l` with its layers l; from about ``k=40`` on, a network
+            published, make its weights grow like :math:`k^l` with its layers l; for ``k=64`` and 4 layers, a network
             converted by ``half()`` has no numbers so large (``torch.autocast`` is fine).
         phi_hidden_channels: Width of φ's hidden layers.
         phi_layers: Number of layers of φ.
@@ -145,8 +145,8 @@ class SPE(FieldEncoder):
         valid = torch.arange(vectors.size(1), device=count.device) < count
         weights = self._weigh(valid, *eigenvalues)
         products = weighted_products(vectors, weights, layout, pairs)
-        if isinstance(self.phi, DeepSetsFilters):
-            # Products of large weights may be too large for float16, in which a normalisation comes too late.
+        if torch.is_autocast_enabled(products.device.type):
+            # Weights, and so products, may be too large for float16, in which a normalisation comes too late.
             with torch.autocast(products.device.type, enabled=False):
                 mapped = nn.functional.linear(products, self.rho.first_weight)
             encoded = self.rho.forward_mapped(mapped, pairs, edge_index)

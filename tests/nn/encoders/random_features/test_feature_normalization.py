@@ -9,12 +9,13 @@ from torch_geometric.data import Batch, Data
 
 from graphpe.nn import graph_layout
 from graphpe.nn.encoders.random_features.normalization import (
-    GraphStacks,
+    map_graphs,
     negligible,
     orthonormal_columns,
     square_norms,
     unit_columns,
 )
+from graphpe.nn.stacks import stacks_of
 
 
 def layout_of(*sizes: int):
@@ -123,20 +124,25 @@ def test_unit_columns() -> None:
     assert bool(columns.grad.isfinite().all())
 
 
-def test_stacks_of_similar_size() -> None:
+def test_graphs_are_mapped_by_themselves() -> None:
+    """In stacks of similar size, where padding is zero."""
     layout = layout_of(5, 0, 700, 1, 2, 6, 3, 0, 1)
-    stacks = GraphStacks(layout)
-    assert sum(nodes.numel() for nodes in stacks.nodes) < 2 * layout.num_nodes
     x = torch.randn(layout.num_nodes, 2, 3)
     seen = []
 
-    def last_to_first(stack: Tensor) -> Tensor:
+    def add_sums(stack: Tensor) -> Tensor:
         seen.append(stack.shape)
         return stack + stack.sum(2, keepdim=True)
 
-    got = stacks.map(last_to_first, x)
+    got = map_graphs(add_sums, x, stacks_of(layout))
     for part, result in zip(
         x.split(layout.sizes.tolist()), got.split(layout.sizes.tolist()), strict=True
     ):
         torch.testing.assert_close(result, part + part.sum(0, keepdim=True))
     assert len(seen) == 5
+    assert sum(graphs * width for graphs, _, width, _ in seen) < 2 * layout.num_nodes
+
+
+def test_a_batch_without_nodes_is_mapped() -> None:
+    empty = torch.zeros(0, 2, 3)
+    assert map_graphs(orthonormal_columns, empty, stacks_of(layout_of(0, 0))).shape == empty.shape

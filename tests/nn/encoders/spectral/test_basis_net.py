@@ -8,7 +8,7 @@ import torch
 from graph_zoo import from_networkx, random_graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nn_batches import batch_of, featured, graphs, largest_error, spectrum
+from nn_batches import featured, graphs, largest_error, spectrum
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
@@ -208,40 +208,6 @@ def test_output_at_the_start_tells_nodes_apart() -> None:
     assert output.std(0).mean() > 0.01 * output.abs().mean()
 
 
-@pytest.mark.parametrize("norm", ["layer", "none"])
-@pytest.mark.parametrize("rho", POOLINGS)
-def test_training_does_not_see_the_rest_of_the_batch(rho: str, norm: str) -> None:
-    encoder = small_basis_net(rho=rho, norm=norm).train()
-    every = symmetric_graphs(6)
-    together = encoder(Batch.from_data_list(every)).split([graph.num_nodes for graph in every])
-    for graph, rows in zip(every, together, strict=True):
-        assert largest_error(encoder(graph), rows) < TOLERANCE
-
-
-@pytest.mark.parametrize("norm", ["layer", "batch"])
-@pytest.mark.parametrize("rho", POOLINGS)
-def test_numbers_in_padding_are_not_read(rho: str, norm: str) -> None:
-    encoder = small_basis_net(8, rho=rho, norm=norm).train()
-    batch = batch_of(k=8)
-    expected = encoder(batch)
-    padding = torch.arange(8) >= batch.laplacian_eigenvector_count
-    batch.laplacian_eigenvalue[padding] = torch.nan
-    batch.laplacian_eigenvector_pe[padding[batch.batch]] = torch.nan
-    assert largest_error(encoder(batch), expected) < TOLERANCE
-
-
-@pytest.mark.parametrize("rho", POOLINGS)
-def test_graphs_without_eigenvectors(rho: str) -> None:
-    encoder = small_basis_net(rho=rho).eval()
-    one, path = graphs()["one node"], graphs()["path"]
-    one.laplacian_eigenvector_count.zero_()
-    empty = encoder.linear(
-        encoder.rho.mlp(torch.zeros(1, encoder.rho.mlp.channel_list[0]).double())
-    )
-    assert largest_error(encoder(Batch.from_data_list([one, path]))[:1], empty) < TOLERANCE
-    assert largest_error(encoder(one), empty) < TOLERANCE
-
-
 def test_the_transform_can_leave_a_cut_eigenspace_out() -> None:
     """In float32 as it is stored, with k = 8 of a graph whose eigenspaces have 1, 4, 6, 4 and 1 dimensions."""
     graph = from_networkx(networkx.hypercube_graph(4))
@@ -315,18 +281,6 @@ def test_eigenspaces_of_a_network_in_half_precision() -> None:
     expected = encoder(path)
     got = encoder.bfloat16()(path).float()
     assert (got - expected).norm() < 0.1 * expected.norm()
-
-
-@pytest.mark.parametrize("rho", POOLINGS)
-def test_autocast(rho: str) -> None:
-    encoder = small_basis_net(rho=rho).float()
-    batch = batch_of()
-    expected = encoder(batch)
-    with torch.autocast("cpu", torch.bfloat16):
-        got = encoder(batch)
-    assert (got - expected).norm() < 0.1 * expected.norm()
-    got.float().sum().backward()
-    assert all(parameter.grad.isfinite().all() for parameter in encoder.parameters())
 
 
 @pytest.mark.parametrize(

@@ -111,45 +111,6 @@ def test_random_graphs(graph: Data, rho: str, seed: int) -> None:
     assert largest_error(encoder(permuted)[new], expected) < TOLERANCE
 
 
-@pytest.mark.parametrize("norm", ["layer", "none"])
-@pytest.mark.parametrize("rho", POOLINGS)
-def test_training_does_not_see_the_rest_of_the_batch(rho: str, norm: str) -> None:
-    encoder = small_sign_net(rho=rho, norm=norm).train()
-    every = list(graphs().values())
-    together = encoder(Batch.from_data_list(every)).split([graph.num_nodes for graph in every])
-    for graph, rows in zip(every, together, strict=True):
-        assert largest_error(encoder(graph), rows) < TOLERANCE
-
-
-@pytest.mark.parametrize("norm", ["layer", "batch"])
-@pytest.mark.parametrize("rho", POOLINGS)
-def test_numbers_in_padding_are_not_read(rho: str, norm: str) -> None:
-    """The published mask let one zero vector per graph in."""
-    encoder = small_sign_net(8, rho=rho, norm=norm).train()
-    batch = batch_of(k=8)
-    expected = encoder(batch)
-    padding = torch.arange(8) >= batch.laplacian_eigenvector_count
-    batch.laplacian_eigenvalue[padding] = torch.nan
-    batch.laplacian_eigenvector_pe[padding[batch.batch]] = torch.nan
-    assert largest_error(encoder(batch), expected) < TOLERANCE
-
-
-@pytest.mark.parametrize("rho", POOLINGS)
-def test_graphs_without_eigenvectors(rho: str) -> None:
-    """``drop_trivial`` leaves a graph of one node without any; alone and beside others."""
-    encoder = small_sign_net(rho=rho).eval()
-    every = [graphs()[name] for name in ("one node", "path", "no edges")]
-    for graph in (every[0], every[2]):
-        graph.laplacian_eigenvector_count.zero_()
-    empty = encoder.linear(
-        encoder.rho.mlp(torch.zeros(1, encoder.rho.mlp.channel_list[0]).double())
-    )
-    together = encoder(Batch.from_data_list(every))
-    assert largest_error(together[0], empty[0]) < TOLERANCE
-    assert largest_error(together[-4:], empty.expand(4, -1)) < TOLERANCE
-    assert largest_error(encoder(every[0]), empty) < TOLERANCE
-
-
 @pytest.mark.parametrize("rho", POOLINGS)
 def test_every_parameter_counts(rho: str) -> None:
     encoder = small_sign_net(rho=rho).eval()
@@ -184,18 +145,6 @@ def test_without_eigenvalues_none_are_needed() -> None:
     expected = encoder(batch)
     del batch.laplacian_eigenvalue
     assert torch.equal(encoder(batch), expected)
-
-
-@pytest.mark.parametrize("rho", POOLINGS)
-def test_autocast(rho: str) -> None:
-    encoder = small_sign_net(rho=rho).float()
-    batch = batch_of()
-    expected = encoder(batch)
-    with torch.autocast("cpu", torch.bfloat16):
-        got = encoder(batch)
-    assert (got - expected).norm() < 0.1 * expected.norm()
-    got.float().sum().backward()
-    assert all(parameter.grad.isfinite().all() for parameter in encoder.parameters())
 
 
 @pytest.mark.parametrize(
