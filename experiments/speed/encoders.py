@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -65,6 +66,8 @@ def main() -> None:
     report = {
         **circumstances(),
         "threads": arguments.threads,
+        # How glibc hands out memory, where that has been set.
+        "allocator": {name: os.environ[name] for name in os.environ if name.startswith("MALLOC_")},
         "minutes": round((time.perf_counter() - start) / 60, 1),
         "dataset": "ZINC-12k" if arguments.zinc else "ogbg-molesol",
         "batch": describe(arguments),
