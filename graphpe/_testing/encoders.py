@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import io
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -396,7 +398,8 @@ class _Check:
         compiled = torch.compile(self.encoder, backend="aot_eager")
         everything = list(self.graphs.values())
         expected = self.encode(everything)
-        got = compiled(Batch.from_data_list(everything))
+        with _quiet("torch._dynamo"):  # it tells of each graph break
+            got = compiled(Batch.from_data_list(everything))
         torch._dynamo.reset()
         error = float((got - expected).abs().max() / expected.abs().max().clamp(min=1))
         assert error < _TOLERANCE, f"compiling changes the output by {error:.1e}"
@@ -408,6 +411,18 @@ def _are_equal(a: object, b: object) -> bool:
             return False
         return bool(((a == b) | (a.isnan() & b.isnan())).all())  # a label may be NaN
     return not isinstance(a, Tensor) and not isinstance(b, Tensor)
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Silences a logger but for errors."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _with_zero_fields(graph: Data, encoder: FieldEncoder) -> Data:
