@@ -7,14 +7,11 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningDataModule
-from torch import Tensor
-from torch.utils.data import Subset
-from torch_geometric.data import Data, Dataset
 from torch_geometric.loader import DataLoader
 
 from graphpe.checks import require_positive_integer
 from graphpe.data.feature_check import check_features
-from graphpe.data.sources import GraphSource
+from graphpe.data.sources import GraphSource, Part
 from graphpe.fields import Field
 from graphpe.precompute import encode
 from graphpe.tasks import Features
@@ -76,7 +73,7 @@ class GraphDataModule(LightningDataModule):
         self.seed = seed
         self.features = features
         self.fields: dict[str, Field] = {**dataset.fields, **written_fields(self.encodings)}
-        self.parts: dict[str, Dataset | list[Data]] = {}
+        self.parts: dict[str, Part] = {}
         self.num_graphs: dict[str, int] = {}
         self.encoding_seconds = 0.0
 
@@ -107,7 +104,7 @@ class GraphDataModule(LightningDataModule):
             is_main_process = self.trainer is None or self.trainer.is_global_zero
             graphs = encode(graphs, self.encodings, progress=is_main_process)
             self.encoding_seconds = time.perf_counter() - start
-        self.parts = {part: _select(graphs, index[part]) for part in _PARTS}
+        self.parts = {part: self.dataset.part(graphs, index, part) for part in _PARTS}
         self.num_graphs = {part: len(graphs) for part, graphs in self.parts.items()}
 
     def train_dataloader(self) -> DataLoader:
@@ -138,8 +135,3 @@ class GraphDataModule(LightningDataModule):
             pin_memory=torch.cuda.is_available(),
             **order,
         )
-
-
-def _select(graphs: Dataset | list[Data], index: Tensor) -> Dataset | Subset:
-    """A part that still knows the numbers of its graphs in the whole."""
-    return graphs[index] if isinstance(graphs, Dataset) else Subset(graphs, index.tolist())
