@@ -21,7 +21,7 @@ from graphpe.transforms.structure.cycles import checked_lengths
 class CycleCounting(GeneratedGraphs):
     r"""Random graphs with the numbers of their cycles: a task that message passing alone can't solve.
 
-    A graph has ``num_nodes`` nodes, and each pair of them an edge with probability ``edge_probability``. The target of
+    A graph has ``num_nodes`` nodes (a test graph ``test_nodes``), and each pair of them an edge with probability ``edge_probability``. The target of
     length :math:`\ell` is the number of simple cycles with :math:`\ell` edges, each counted once:
 
     .. math:: y_\ell = \#\{ C \subseteq G : C \text{ a cycle with } \ell \text{ edges} \}
@@ -40,7 +40,9 @@ class CycleCounting(GeneratedGraphs):
         valid_size: Number of graphs.
         test_size: Number of graphs.
         num_nodes: Nodes of each graph.
-        edge_probability: Probability of an edge.
+        test_nodes: Nodes of each test graph, to see whether what is learned holds for larger graphs; None for as many
+            as the others. The mean degree stays the same, and so, nearly, do the numbers of cycles.
+        edge_probability: Probability of an edge between two of ``num_nodes`` nodes.
         lengths: Lengths of the cycles that are counted, from 3 to 8, one target for each.
         standardize: Whether `load` gives the targets with mean 0 and standard deviation 1 over the training graphs, as
             published, so that an error is in standard deviations. `generate` and `statistics` have numbers of cycles.
@@ -58,6 +60,7 @@ class CycleCounting(GeneratedGraphs):
     valid_size: int = 1_000
     test_size: int = 2_500
     num_nodes: int = 10
+    test_nodes: int | None = None
     edge_probability: float = 0.3
     lengths: tuple[int, ...] = (3, 4, 5, 6)
     standardize: bool = True
@@ -66,6 +69,13 @@ class CycleCounting(GeneratedGraphs):
         super().__post_init__()
         for name in ("train_size", "valid_size", "test_size", "num_nodes"):
             require_positive_integer(name, getattr(self, name))
+        if self.test_nodes is not None:
+            require_positive_integer("test_nodes", self.test_nodes)
+            if self.test_nodes < self.num_nodes:
+                raise ValueError(
+                    f"test_nodes is {self.test_nodes}, but num_nodes {self.num_nodes}; test graphs are as large or "
+                    "larger"
+                )
         require_probability("edge_probability", self.edge_probability)
         object.__setattr__(self, "lengths", checked_lengths("lengths", self.lengths))
         if not self.lengths:
@@ -91,10 +101,13 @@ class CycleCounting(GeneratedGraphs):
         return SplitGraphs(graphs, index)
 
     def _random_graph(self, part: str, number: int) -> Data:
-        shape = (self.num_nodes, self.num_nodes)
-        upper = np.triu(self.random(part, number).random(shape) < self.edge_probability, 1)
+        size, probability = self.num_nodes, self.edge_probability
+        if part == "test" and self.test_nodes is not None:
+            size = self.test_nodes
+            probability *= (self.num_nodes - 1) / max(size - 1, 1)
+        upper = np.triu(self.random(part, number).random((size, size)) < probability, 1)
         edge_index = torch.from_numpy(upper | upper.T).nonzero().T.contiguous()
-        return Data(edge_index=edge_index, num_nodes=self.num_nodes)
+        return Data(edge_index=edge_index, num_nodes=size)
 
 
 def cycle_counts(graphs: list[Data], lengths: tuple[int, ...]) -> Tensor:

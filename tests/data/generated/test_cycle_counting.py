@@ -63,6 +63,18 @@ def test_edges_are_simple_and_both_ways_and_as_dense_as_asked():
     assert abs(edges - 0.3 * pairs) < 5 * math.sqrt(pairs * 0.3 * 0.7)
 
 
+def test_larger_test_graphs_have_the_same_mean_degree():
+    dataset = CycleCounting(test_nodes=30)
+    assert all(graph.num_nodes == 10 for graph in dataset.generate("valid", range(5)))
+    graphs = dataset.generate("test", range(300))
+    assert {graph.num_nodes for graph in graphs} == {30}
+    assert sum(graph.num_edges for graph in graphs) / 300 / 30 == pytest.approx(2.7, rel=0.02)
+    for graph in graphs[:5]:
+        assert graph.y[0].tolist() == counted_by_networkx(graph, (3, 4, 5, 6))
+    with pytest.raises(ValueError, match="test_nodes is 9, but num_nodes 10"):
+        CycleCounting(test_nodes=9)
+
+
 def test_the_graphs_do_not_depend_on_what_is_made_with_them():
     dataset = CycleCounting()
 
