@@ -21,8 +21,9 @@ from graphpe.transforms.structure.cycles import checked_lengths
 class CycleCounting(GeneratedGraphs):
     r"""Random graphs with the numbers of their cycles: a task that message passing alone can't solve.
 
-    A graph has ``num_nodes`` nodes (a test graph ``test_nodes``), and each pair of them an edge with probability ``edge_probability``. The target of
-    length :math:`\ell` is the number of simple cycles with :math:`\ell` edges, each counted once:
+    A graph has ``num_nodes`` nodes (a test graph ``test_nodes``), and each pair of them an edge with probability
+    ``edge_probability``. The target of length :math:`\ell` is the number of simple cycles with :math:`\ell` edges, each
+    counted once:
 
     .. math:: y_\ell = \#\{ C \subseteq G : C \text{ a cycle with } \ell \text{ edges} \}
 
