@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from graphpe.checks import require_choice, require_positive_integer
 
 TaskKind = Literal["regression", "binary", "multiclass", "subtokens"]
-TaskLevel = Literal["graph", "node", "pair"]
+TaskLevel = Literal["graph", "node", "edge", "pair"]
 Metric = Literal["rmse", "mae", "r2", "rocauc", "ap", "accuracy", "balanced_accuracy", "f1"]
 
 # Whether a larger value of the metric is better.
@@ -27,14 +27,14 @@ METRIC_MODES: dict[str, Literal["min", "max"]] = {
 _METRICS_OF_KIND = {
     "regression": ("rmse", "mae", "r2"),
     "binary": ("rocauc", "ap", "accuracy", "balanced_accuracy", "f1"),
-    "multiclass": ("accuracy",),
+    "multiclass": ("accuracy", "balanced_accuracy"),
     "subtokens": ("f1",),
 }
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is predicted for each graph, each node or each pair of nodes.
+    """What is predicted for each graph, or for each node, edge or pair of nodes.
 
     Args:
         kind: ``"regression"``; ``"binary"`` (one or many yes/no targets, NaN = missing); ``"multiclass"``;
@@ -45,10 +45,13 @@ class Task:
             and two more, for an unknown word and for the end of the name. Otherwise unused.
         metric: The metric that selects the checkpoint and is reported.
         loss: ``"l1"`` or ``"mse"`` for regression; the other kinds have one loss each (logistic, cross-entropy).
-        level: What a row of ``y`` describes: ``"graph"``, ``"node"``, or ``"pair"`` (all ordered pairs of nodes of a
-            graph, row-major, as in a pair field). A row of NaN is left out.
+        level: What a row of ``y`` describes: ``"graph"``, ``"node"``, ``"edge"`` (the columns of ``edge_index``, in
+            their order), or ``"pair"`` (all ordered pairs of nodes of a graph, row-major, as in a pair field). A row of
+            NaN is left out.
         average: How the rows of a batch or split are averaged in the loss, and in ``"rmse"`` and ``"mae"``:
             ``"rows"`` counts each row alike; ``"graphs"`` averages in each graph first, so that graphs count alike.
+        class_weights: What a label of a ``"multiclass"`` task counts in the loss: ``"equal"``, or ``"batch"``: the
+            share of the batch's labels that are of other classes.
         more_metrics: Further metrics to report.
         unknown_penalty: For ``"subtokens"``: subtracted from the probability of an unknown word before the most likely
             word is taken.
@@ -65,6 +68,7 @@ class Task:
     loss: Literal["l1", "mse"] = "l1"
     level: TaskLevel = "graph"
     average: Literal["rows", "graphs"] = "rows"
+    class_weights: Literal["equal", "batch"] = "equal"
     more_metrics: tuple[Metric, ...] = ()
     unknown_penalty: float = 0.0
     end_penalty: float = 0.0
@@ -83,6 +87,7 @@ class Task:
         require_choice("task.loss", self.loss, ("l1", "mse"))
         require_choice("task.level", self.level, get_args(TaskLevel))
         require_choice("task.average", self.average, ("rows", "graphs"))
+        require_choice("task.class_weights", self.class_weights, ("equal", "batch"))
         require_positive_integer("task.num_targets", self.num_targets)
         require_positive_integer("task.num_classes", self.num_classes)
         _require_finite("task.unknown_penalty", self.unknown_penalty)
@@ -95,6 +100,11 @@ class Task:
         if self.kind == "multiclass" and self.num_classes < 2:
             raise ValueError(
                 f"task.num_classes is {self.num_classes}; a multiclass task needs an integer >= 2"
+            )
+        if self.class_weights == "batch" and (self.kind, self.average) != ("multiclass", "rows"):
+            raise ValueError(
+                "task.class_weights 'batch' is for kind 'multiclass' with average 'rows', but kind is "
+                f"{self.kind!r} and average {self.average!r}"
             )
         if self.kind == "subtokens" and (self.level != "graph" or self.num_classes < 3):
             raise ValueError(

@@ -13,6 +13,20 @@ from graphpe.tasks import Task
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        (
+            {"class_weights": "inverse"},
+            "task.class_weights is 'inverse'; it must be 'equal' or 'batch'",
+        ),
+        ({"class_weights": "batch"}, "'batch' is for kind 'multiclass' .* kind is 'regression'"),
+        (
+            {
+                "kind": "multiclass",
+                "metric": "accuracy",
+                "class_weights": "batch",
+                "average": "graphs",
+            },
+            "with average 'rows', but .* average 'graphs'",
+        ),
         ({"kind": "rank"}, "task.kind is 'rank'; it must be 'binary', 'multiclass', "),
         ({"kind": ["regression"]}, r"task.kind is \['regression'\]; it must be"),
         ({"loss": "l2"}, "task.loss is 'l2'; it must be 'l1' or 'mse'"),

@@ -15,7 +15,7 @@ from torch_geometric.utils import unbatch
 from graphpe.nn import SPE
 from graphpe.nn.encoders.spectral import SignNet
 from graphpe.nn.encoders.spectral.eigenvalue_filters import DeepSetsFilters, ElementwiseFilters
-from graphpe.nn.pair_networks import PairGIN
+from graphpe.nn.pairs.pair_networks import PairGIN
 
 
 class PaddedSPE(nn.Module):

@@ -12,6 +12,7 @@ _COMMANDS = {
     "validate": "compute the metric on the validation part",
     "test": "compute the metric on the test part and write predictions",
     "predict": "write predictions for the test part",
+    "benchmark": "run a suite of trainings, go on with it after a kill, and make its table",
     "pretrain": "train an encoder to predict encodings, to be used on any dataset",
     "encodings": "list the encodings: fields, symmetry, cost, paper; all about one: graphpe encodings NAME",
 }
@@ -65,6 +66,10 @@ def _run(arguments: list[str]) -> int:
         from graphpe.cli.encodings import print_encodings
 
         return print_encodings(options)
+    if command == "benchmark":
+        from graphpe.cli.benchmark import run_benchmark
+
+        return run_benchmark(options)
     if command == "pretrain":
         from graphpe.cli.pretrain import run_pretraining
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
-import torch
 from lightning.pytorch import LightningDataModule
-from torch_geometric.loader import DataLoader
 
-from graphpe.checks import require_positive_integer
+from graphpe.checks import require_boolean, require_positive_integer, require_seed
 from graphpe.data.feature_check import check_features
+from graphpe.data.loading import (
+    GraphBatches,
+    GraphBatchSampler,
+    GraphLoader,
+    loader_in_order,
+    loader_of,
+)
 from graphpe.data.sources import GraphSource, Part
 from graphpe.fields import Field
 from graphpe.precompute import encode
@@ -25,22 +29,29 @@ _PARTS = ("train", "valid", "test")
 class GraphDataModule(LightningDataModule):
     """Loads a dataset, encodes it once as a whole, and serves its parts in batches.
 
-    Under DDP each process loads and encodes the same graphs, and Lightning gives each its share of the batches.
+    Batches are those of PyG's loader, put together from collated storage where that can be done (`GraphBatches`).
+
+    Under DDP each process loads and encodes the same graphs. In training each graph is in one batch of one process per
+    epoch, and all processes have equally many batches, however the numbers divide (`GraphBatchSampler`, whatever
+    ``Trainer(use_distributed_sampler=...)`` says). For evaluation Lightning gives each process its share.
 
     Args:
         dataset: Where the graphs come from.
         encodings: What to attach to the graphs.
         batch_size: Graphs per batch (per process). The last batch is smaller where the numbers don't divide.
         num_workers: Processes that make batches; 0 makes them in the main process.
-        seed: Of the order in which graphs are trained on.
+        seed: Of the order in which graphs are trained on. Each epoch has an order of its own, the same on resuming.
         features: The input features that the network expects. The data are checked against them.
+        bucket_by_size: Train on batches of graphs with similar numbers of nodes, so that attention pads little: less
+            than 20 % of the nodes, were all graphs padded to the largest of their batch. Some batches are smaller then.
 
     Attributes:
         fields: The fields of the graphs, by name: those that the encodings write and, where the graphs have been
             encoded before, those that they come with. A source that loads encoded graphs has these after `setup`.
         parts: After `setup`: the encoded graphs of ``"train"``, ``"valid"`` and ``"test"``.
         num_graphs: After `setup`: the number of graphs of each part.
-        encoding_seconds: After `setup`: how long encoding took.
+        encoding_seconds: After `setup`: how long encoding took; 0 where each batch is encoded when it is made
+            (``dataset.encodes_batches``).
 
     Raises:
         TypeError: If ``dataset`` or ``encodings`` is of another kind.
@@ -56,6 +67,7 @@ class GraphDataModule(LightningDataModule):
         num_workers: int = 0,
         seed: int = 0,
         features: Features | None = None,
+        bucket_by_size: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(dataset, GraphSource):
@@ -66,15 +78,19 @@ class GraphDataModule(LightningDataModule):
         require_positive_integer("batch_size", batch_size)
         if num_workers < 0:
             raise ValueError(f"num_workers is {num_workers}; it must be 0 or more")
+        require_seed("seed", seed)
+        require_boolean("bucket_by_size", bucket_by_size)
         self.dataset = dataset
         self.encodings = checked_encodings([] if encodings is None else encodings)
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.seed = seed
         self.features = features
+        self.bucket_by_size = bucket_by_size
         self.fields: dict[str, Field] = {**dataset.fields, **written_fields(self.encodings)}
         self.parts: dict[str, Part] = {}
         self.num_graphs: dict[str, int] = {}
+        self._batches: dict[str, GraphBatches] = {}
         self.encoding_seconds = 0.0
 
     def prepare_data(self) -> None:
@@ -99,39 +115,52 @@ class GraphDataModule(LightningDataModule):
         self.fields = {**getattr(graphs, "fields", {}), **self.fields}
         if self.features is not None:
             check_features(self.features, graphs)
-        if self.encodings:
+        if self.encodings and not self.dataset.encodes_batches:
             start = time.perf_counter()
             is_main_process = self.trainer is None or self.trainer.is_global_zero
             graphs = encode(graphs, self.encodings, progress=is_main_process)
             self.encoding_seconds = time.perf_counter() - start
         self.parts = {part: self.dataset.part(graphs, index, part) for part in _PARTS}
         self.num_graphs = {part: len(graphs) for part, graphs in self.parts.items()}
+        in_batches = self.encodings if self.dataset.encodes_batches else []
+        storages: dict = {}  # of the parts that are parts of one list
+        self._batches = {
+            part: GraphBatches(graphs, in_batches, storages) for part, graphs in self.parts.items()
+        }
 
-    def train_dataloader(self) -> DataLoader:
-        """Batches of the training graphs in a random order, which the seed determines."""
-        generator = torch.Generator().manual_seed(self.seed)
-        return self._loader("train", shuffle=True, generator=generator)
+    def train_dataloader(self) -> GraphLoader:
+        """Batches of the training graphs in a random order, which the seed and the epoch determine."""
+        if self.trainer is not None and self.trainer.overfit_batches:
+            return self.loader("train")  # the same few batches in each epoch
+        graphs = self._part("train")
+        # Which process this is; None where there is only one.
+        place = None if self.trainer is None else self.trainer.distributed_sampler_kwargs
+        sampler = GraphBatchSampler(
+            len(graphs),
+            self.batch_size,
+            sizes=graphs.num_nodes() if self.bucket_by_size else None,
+            seed=self.seed,
+            **(place or {}),
+        )
+        return loader_of(graphs, sampler, self.num_workers)
 
-    def val_dataloader(self) -> DataLoader:
+    def val_dataloader(self) -> GraphLoader:
         """Batches of the validation graphs."""
-        return self._loader("valid")
+        return self.loader("valid")
 
-    def test_dataloader(self) -> DataLoader:
+    def test_dataloader(self) -> GraphLoader:
         """Batches of the test graphs."""
-        return self._loader("test")
+        return self.loader("test")
 
-    def predict_dataloader(self) -> DataLoader:
+    def predict_dataloader(self) -> GraphLoader:
         """Batches of the test graphs, in their order."""
-        return self._loader("test")
+        return self.loader("test")
 
-    def _loader(self, part: str, **order: Any) -> DataLoader:
+    def loader(self, part: str) -> GraphLoader:
+        """Batches of a part, ``"train"``, ``"valid"`` or ``"test"``, in the order of its graphs."""
+        return loader_in_order(self._part(part), self.batch_size, self.num_workers)
+
+    def _part(self, part: str) -> GraphBatches:
         if self.num_graphs.get(part) == 0:
             raise ValueError(f"the {part} part of {self.dataset} has no graphs; give at least one")
-        return DataLoader(
-            self.parts[part],
-            batch_size=self.batch_size,
-            num_workers=self.num_workers,
-            persistent_workers=self.num_workers > 0,
-            pin_memory=torch.cuda.is_available(),
-            **order,
-        )
+        return self._batches[part]

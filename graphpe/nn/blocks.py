@@ -64,6 +64,29 @@ def mlp(channels: Sequence[int], norm: Normalization, width_name: str = "hidden_
     return MLP(list(channels), act_kwargs={"inplace": True}, **_MLP_ARGUMENTS[norm])
 
 
+def halving_mlp(channels: int, out_channels: int) -> nn.Sequential:
+    """Builds the head of published benchmarks: two linear layers with ReLU that halve the width, and a last one.
+
+    Args:
+        channels: Width of the input.
+        out_channels: Width of the output.
+
+    Raises:
+        ValueError: If nothing would be left of the width.
+    """
+    if channels < 4:
+        raise ValueError(
+            f"hidden_channels is {channels}; it must be at least 4, since the head quarters it"
+        )
+    return nn.Sequential(
+        nn.Linear(channels, channels // 2),
+        nn.ReLU(),
+        nn.Linear(channels // 2, channels // 4),
+        nn.ReLU(),
+        nn.Linear(channels // 4, out_channels),
+    )
+
+
 class PartwiseLinear(nn.Linear):
     """A linear layer of a concatenation that is never made: the outputs for its parts are to be summed.
 

@@ -16,7 +16,7 @@ class NodeColumns:
 
     The columns of a node i lie together: they are the rows ``start[i]`` to ``start[i] + counts[g]``, where g is the
     graph of i. As :class:`~graphpe.nn.layout.NodePairs` they can be given to
-    :class:`~graphpe.nn.pair_networks.PairGIN`, which then passes messages between the nodes of a graph, for each
+    :class:`~graphpe.nn.pairs.pair_networks.PairGIN`, which then passes messages between the nodes of a graph, for each
     column by itself.
 
     Args:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphpe.ragged import offsets_of, ragged_arange
+from graphpe.ragged import offsets_of
 
 # All pairs of nodes of a batch of 128 molecules are about 10⁵.
 _MANY_PAIRS = 5 * 10**7
@@ -132,15 +132,20 @@ def node_pairs(layout: GraphLayout) -> NodePairs:
     Returns:
         Σ nᵢ² pairs, row-major, loops (i, i) included.
     """
-    _warn_of_many_pairs(layout)
     partners = layout.sizes[layout.batch]
-    source, column = ragged_arange(partners)
-    return NodePairs(source, layout.ptr[layout.batch[source]] + column, offsets_of(partners)[:-1])
+    start = offsets_of(partners)
+    count = int(start[-1])
+    _warn_of_many_pairs(count)
+    nodes = torch.arange(len(partners), device=start.device)
+    source = torch.repeat_interleave(nodes, partners, output_size=count)
+    # Both the row and j count up along the pairs of a node i, so that their difference depends on i alone.
+    first_less_start = layout.ptr[layout.batch] - start[:-1]
+    target = torch.arange(count, device=start.device) + first_less_start.index_select(0, source)
+    return NodePairs(source, target, start[:-1])
 
 
-def _warn_of_many_pairs(layout: GraphLayout) -> None:
+def _warn_of_many_pairs(count: int) -> None:
     """Says what all pairs will take before they are made: a large graph would run out of memory without a word."""
-    count = int(layout.sizes.square().sum())
     if count < _MANY_PAIRS:
         return
     rounded = float(

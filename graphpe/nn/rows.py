@@ -1,4 +1,4 @@
-"""Networks on the rows of a matrix, in blocks that stay in a CPU's cache."""
+"""Networks on the rows of a matrix, in blocks that stay in a CPU's cache; and some of the rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ _ROWS_IN_CACHE = 4096
 
 # From rows ``[R, c]`` to ``[R, d]``.
 RowNetwork = Callable[[Tensor], Tensor]
+
+
+def take_rows(values: Tensor, rows: Tensor | None) -> Tensor:
+    """Takes some rows, or all of them for None."""
+    return values if rows is None else values.index_select(0, rows)
 
 
 def apply_to_rows(network: RowNetwork, x: Tensor, mixes_rows: bool) -> Tensor:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from graphpe.nn.layout import GraphLayout
-from graphpe.ragged import offsets_of
+from graphpe.ragged import offsets_of, ragged_arange
+
+# The most of the pairs of positions in a stack that may be padding.
+_MOST_PADDING = 0.2
 
 
 @dataclass(frozen=True)
@@ -38,18 +43,26 @@ class Stack:
 
 @dataclass(frozen=True)
 class Stacks:
-    """All graphs of a batch, in stacks of similar size (within a factor of two).
+    """All graphs of a batch, in stacks of similar size: less than 20 % of the pairs of positions are padding.
 
     One large graph in a batch then doesn't make all of them large. A graph without rows is in no stack; a batch
     without rows has one stack of no graphs.
 
     Args:
-        stacks: The stacks.
-        place: ``[R]`` where each row lies in the positions of all stacks, one after the other.
+        stacks: The stacks, that of the largest graphs first.
+        rows: ``[T]`` the row of each position of all stacks, one stack after the other.
+        place: ``[R]`` the position of each row.
     """
 
     stacks: list[Stack]
+    rows: Tensor
     place: Tensor
+
+    def gather(self, values: Tensor) -> list[Tensor]:
+        """Takes the rows of all graphs: ``[R, c]`` to ``[g, w, c]`` of each stack."""
+        shapes = [stack.rows.shape for stack in self.stacks]
+        parts = values.index_select(0, self.rows).split([shape.numel() for shape in shapes])
+        return [part.unflatten(0, shape) for part, shape in zip(parts, shapes, strict=True)]
 
     def unstack(self, values: list[Tensor]) -> Tensor:
         """Leaves the padding out: ``[g, w, c]`` of each stack to ``[R, c]``."""
@@ -67,34 +80,68 @@ def stacks_of(layout: GraphLayout, tokens: bool = False, pairs: bool = False) ->
     Returns:
         The stacks of N rows, or of N + B with tokens.
     """
-    sizes, device = layout.sizes, layout.ptr.device
-    totals = sizes + int(tokens)
-    has_rows = totals > 0
-    # The exponent of the smallest power of two that is not less.
-    size_class = totals.clamp(min=1).double().log2().ceil()
-    token = layout.num_nodes + torch.arange(layout.num_graphs, device=device)
-    first_pair = offsets_of(sizes.square())
-    place = torch.empty(int(totals.sum()), dtype=torch.long, device=device)
-    stacks: list[Stack] = []
-    start = 0
+    device = layout.ptr.device
+    totals, order = (layout.sizes + int(tokens)).sort(descending=True, stable=True)
+    descending = [total for total in totals.tolist() if total]
     # A batch without rows has one stack of no graphs, so that layers work as ever.
-    for number in size_class[has_rows].unique().tolist() or [0]:
-        graphs = (has_rows & (size_class == number)).nonzero()[:, 0]
-        width = int(totals[graphs].max()) if len(graphs) else 1
-        position = torch.arange(width, device=device)
-        size, ptr, last = (t[graphs, None] for t in (sizes, layout.ptr, token))
-        valid = position < totals[graphs, None]
-        is_node = position < size
-        rows = torch.where(is_node, ptr + position, torch.where(size > 0, ptr, last))
-        if tokens:
-            rows = torch.where(position == size, last, rows)
-        place[rows[valid]] = start + valid.flatten().nonzero()[:, 0]
-        start += valid.numel()
-        pair_rows = None
-        if pairs:
-            pair_rows = first_pair[graphs, None, None] + position[:, None] * size[..., None]
-            pair_rows = pair_rows + position
-            is_pair = is_node[:, :, None] & is_node[:, None, :]
-            pair_rows = torch.where(is_pair, pair_rows, first_pair[-1])
-        stacks.append(Stack(rows, None if bool(valid.all()) else valid, pair_rows))
-    return Stacks(stacks, place)
+    shapes = _shapes(descending) or [(0, 1)]
+    counts, widths = torch.tensor(shapes).t()
+    starts = offsets_of(widths.repeat_interleave(counts).to(device))
+
+    number, position = ragged_arange(starts.diff())
+    graph = order[number]
+    size, first, token = layout.sizes[graph], layout.ptr[graph], layout.num_nodes + graph
+    rows = torch.where(position < size, first + position, torch.where(size > 0, first, token))
+    if tokens:
+        rows = torch.where(position == size, token, rows)
+    valid = position < size + int(tokens)
+
+    place = torch.empty(
+        layout.num_nodes + len(totals) * int(tokens), dtype=torch.long, device=device
+    )
+    here = valid.nonzero()[:, 0]
+    place[rows[here]] = here
+
+    first_pair = offsets_of(layout.sizes.square())
+    stacks, start, at = [], 0, 0
+    for count, width in shapes:
+        own = slice(at, at + count * width)
+        members = order[start : start + count]
+        smallest = descending[start + count - 1] if count else width
+        stacks.append(
+            Stack(
+                rows[own].view(count, width),
+                valid[own].view(count, width) if smallest < width else None,
+                _pair_rows(layout.sizes[members], first_pair[members], width, first_pair[-1])
+                if pairs
+                else None,
+            )
+        )
+        start, at = start + count, own.stop
+    return Stacks(stacks, rows, place)
+
+
+def _shapes(descending: list[int]) -> list[tuple[int, int]]:
+    """Number of graphs and width of as few stacks as keep to the most padding, from sizes in descending order."""
+    squares = [0, *accumulate(size * size for size in descending)]
+    shapes, start = [], 0
+    while start < len(descending):
+        width = descending[start]
+
+        def is_too_much(end: int, start: int = start, width: int = width) -> bool:
+            # The mean square of descending sizes falls, so that this is false first, then true.
+            return squares[end] - squares[start] <= (1 - _MOST_PADDING) * width**2 * (end - start)
+
+        end = bisect_left(range(len(squares)), True, lo=start + 1, key=is_too_much) - 1
+        shapes.append((end - start, width))
+        start = end
+    return shapes
+
+
+def _pair_rows(sizes: Tensor, first_pair: Tensor, width: int, no_pair: Tensor) -> Tensor:
+    """``[g, w, w]`` the row of each pair of nodes."""
+    position = torch.arange(width, device=sizes.device)
+    is_node = position < sizes[:, None]
+    of_node = first_pair[:, None] + position * sizes[:, None]
+    rows = of_node[:, :, None] + position
+    return torch.where(is_node[:, :, None] & is_node[:, None, :], rows, no_pair)

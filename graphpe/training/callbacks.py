@@ -52,12 +52,13 @@ class LastCheckpoint(_ResumableCheckpoint):
 
 
 class PredictionWriter(Callback):
-    """Writes ``predictions.csv`` after a test or prediction run: one row per graph, node or pair of nodes.
+    """Writes ``predictions.csv`` after a test or prediction run: one row per graph, node, edge or pair of nodes.
 
-    The columns are ``graph`` (its number in the dataset), for a task of nodes ``node`` and for one of pairs
-    ``source_node`` and ``target_node``, after a test ``target_0``, ... (empty where missing), and ``prediction_0``,
-    ``prediction_1``, ...: values for regression, probabilities for classification, word numbers (-1 for none) for
-    names. After a test, nodes and pairs without any target are left out.
+    The columns are ``graph`` (its number in the dataset); for a task of nodes ``node``, for one of edges ``edge`` (the
+    column of ``edge_index``), ``source_node`` and ``target_node``, for one of pairs ``source_node`` and
+    ``target_node``; after a test ``target_0``, ... (empty where missing); and ``prediction_0``, ``prediction_1``, ...:
+    values for regression, probabilities for classification, word numbers (-1 for none) for names. After a test, nodes,
+    edges and pairs without any target are left out.
 
     Args:
         path: The file; None writes ``predictions.csv`` into the folder of the run's logs, if there is one.

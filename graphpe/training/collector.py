@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torchmetrics.utilities.distributed import gather_all_tensors
@@ -17,8 +18,8 @@ class Evaluation:
     """What a network said about a split.
 
     Args:
-        places: int64 ``[R, 1 + p]``, ascending, each once: the number of the graph, and of its node or nodes, of each
-            row (see `graphpe.training.rows`).
+        places: int64 ``[R, 1 + p]``, ascending, each once: the number of the graph, and of its node, edge or nodes, of
+            each row (see `graphpe.training.rows`).
         output: Network outputs ``[R, channels]``, float64; for ``"subtokens"`` the words that it says.
         target: Targets ``[R, num_targets]``, float64; NaN where a label is missing.
     """
@@ -101,12 +102,9 @@ class EvaluationCollector:
 
 def _first_of_each(places: Tensor) -> Tensor:
     """The rows in the order of their places, without repetitions."""
-    if not len(places):
-        return torch.arange(0)
-    key = torch.zeros(len(places), dtype=torch.long)
-    for column in places.T:
-        key = key * (int(column.max()) + 1) + column
-    key, order = key.sort(stable=True)
-    is_first = torch.ones(len(key), dtype=torch.bool)
-    is_first[1:] = key[1:] != key[:-1]
+    # The last key is the first to sort by. One number per place would not hold the edges of a large graph.
+    order = torch.from_numpy(np.lexsort(places.T.flip(0).numpy()))
+    places = places[order]
+    is_first = torch.ones(len(places), dtype=torch.bool)
+    is_first[1:] = (places[1:] != places[:-1]).any(dim=1)
     return order[is_first]

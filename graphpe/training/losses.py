@@ -16,12 +16,12 @@ _MISSING_CLASS = -100  # the class that `cross_entropy` leaves out by default
 
 
 def read_targets(task: Task, batch: Data) -> Tensor:
-    """The targets of a batch, one row per graph, node or pair of nodes.
+    """The targets of a batch, one row per graph, node, edge or pair of nodes.
 
     Args:
         task: What is predicted.
-        batch: Graphs with targets in ``y``: for each node or pair a row of ``num_targets`` numbers, or one number if
-            that is one; for each graph ``num_targets`` numbers in any shape; for ``"subtokens"`` the word numbers of
+        batch: Graphs with targets in ``y``: for each node, edge or pair a row of ``num_targets`` numbers, or one number
+            if that is one; for each graph ``num_targets`` numbers in any shape; for ``"subtokens"`` the word numbers of
             a name, -1 after its end.
 
     Returns:
@@ -58,7 +58,7 @@ def read_targets(task: Task, batch: Data) -> Tensor:
 
 
 # Rows of `y` of a graph of n nodes.
-_ROWS = {"graph": "1", "node": "n", "pair": "n * n"}
+_ROWS = {"graph": "1", "node": "n", "edge": "edges", "pair": "n * n"}
 
 
 def _fits(task: Task, target: Tensor, rows: int) -> bool:
@@ -102,7 +102,7 @@ def check_output(task: Task, output: Tensor, rows: int) -> None:
     Args:
         task: What is predicted.
         output: What the network returned.
-        rows: How many graphs, nodes or pairs there are.
+        rows: How many graphs, nodes, edges or pairs there are.
 
     Raises:
         ValueError: If the outputs are not ``[rows, task.out_channels]``.
@@ -122,6 +122,9 @@ def task_loss(task: Task, output: Tensor, target: Tensor, graph: Tensor | None =
     :math:`\log(1 + e^z) - y z`. Multiclass: cross-entropy :math:`-\log \mathrm{softmax}(z)_y`; subtokens: the same at
     each position. A batch without any label has loss 0 and zero gradients.
 
+    With ``task.class_weights="batch"`` a label of class c has the weight :math:`(V - V_c) / V`, of V labels in the
+    batch of which V_c are of class c, and the loss is the weighted mean; where all are of one class, they count alike.
+
     Args:
         task: What is predicted.
         output: Network outputs ``[R, task.out_channels]``; logits for classification.
@@ -139,6 +142,9 @@ def task_loss(task: Task, output: Tensor, target: Tensor, graph: Tensor | None =
     if task.kind == "subtokens":  # each position has a class
         return losses.sum() / max(losses.numel(), 1)
     losses = torch.where(present, losses, 0.0)
+    if task.class_weights == "batch":
+        weights = _batch_weights(task, target, present)
+        return (losses * weights).sum() / weights.sum().clamp(min=1)
     if task.average == "rows":
         return losses.sum() / present.sum().clamp(min=1)
     return mean_over_graphs(losses, present, graph)
@@ -147,9 +153,10 @@ def task_loss(task: Task, output: Tensor, target: Tensor, graph: Tensor | None =
 def _losses(task: Task, output: Tensor, target: Tensor, present: Tensor) -> Tensor:
     """The loss of each label; anything where it is missing."""
     if task.kind == "subtokens":
-        logits = output.view(-1, task.num_targets, task.num_classes)
-        classes = word_classes(task, target)
-        return functional.cross_entropy(logits.transpose(1, 2), classes, reduction="none")
+        # A row per position: over the last dimension, softmax is three times as fast as over another one.
+        logits, classes = output.reshape(-1, task.num_classes), word_classes(task, target)
+        losses = functional.cross_entropy(logits, classes.flatten(), reduction="none")
+        return losses.view_as(classes)
     if task.kind == "multiclass":
         classes = torch.where(present, target, _MISSING_CLASS).long().squeeze(1)
         return functional.cross_entropy(
@@ -160,6 +167,15 @@ def _losses(task: Task, output: Tensor, target: Tensor, present: Tensor) -> Tens
         return functional.binary_cross_entropy_with_logits(output, filled, reduction="none")
     loss = functional.l1_loss if task.loss == "l1" else functional.mse_loss
     return loss(output, filled, reduction="none")
+
+
+def _batch_weights(task: Task, target: Tensor, present: Tensor) -> Tensor:
+    """How many labels of the batch are of another class than each label, and 0 where it is missing."""
+    classes = torch.where(present, target, 0.0).long().squeeze(1)
+    labels = present.squeeze(1).float()
+    sizes = labels.new_zeros(task.num_classes).index_add(0, classes, labels)
+    others = torch.where(present, (labels.sum() - sizes[classes]).unsqueeze(1), 0.0)
+    return torch.where(others.any(), others, present.float())
 
 
 def mean_over_graphs(values: Tensor, present: Tensor, graph: Tensor) -> Tensor:

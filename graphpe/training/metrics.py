@@ -25,14 +25,16 @@ _OGB_METRICS: dict[str, Metric] = {
 # Any OGB dataset of names: its evaluator compares lists of words.
 _OGB_NAMES = "ogbg-code2"
 
-_NEED_BOTH_CLASSES = ("rocauc", "ap", "balanced_accuracy")
+_NEED_BOTH_CLASSES = ("rocauc", "ap")
+_NEED_TWO_LABELS = (*_NEED_BOTH_CLASSES, "balanced_accuracy", "r2")
 
 
 def scores(task: Task, evaluation: Evaluation, evaluator: str | None = None) -> dict[Metric, float]:
     """The task's metrics on a whole split, averaged over the targets; missing labels (NaN) are left out.
 
-    ROC-AUC, average precision and balanced accuracy skip a target without both classes, as OGB does. Where no target
-    can be scored, one of ``task.more_metrics`` is NaN; `why_unscorable` says why.
+    ROC-AUC and average precision skip a target without both classes, as OGB does, and so does balanced accuracy, which
+    is the mean of the recalls of the classes that the labels have. Where no target can be scored, one of
+    ``task.more_metrics`` is NaN; `why_unscorable` says why.
 
     Args:
         task: What is predicted, and the metrics.
@@ -79,12 +81,10 @@ def _check_finite(task: Task, evaluation: Evaluation) -> None:
 
 def why_unscorable(metric: Metric, target: Tensor) -> str | None:
     """What is missing, and what to do, if no target can be scored; else None."""
-    if metric in _NEED_BOTH_CLASSES:
-        scorable = ((target == 0).any(dim=0) & (target == 1).any(dim=0)).any()
-        wanted = "at least one target with both classes"
-    elif metric == "r2":
+    if metric in _NEED_TWO_LABELS:
         scorable = _varies(target).any()
-        wanted = "two different labels"
+        both = "at least one target with both classes"
+        wanted = both if metric in _NEED_BOTH_CLASSES else "two different labels"
     else:
         scorable = (~torch.isnan(target)).any()
         wanted = "at least one label"
@@ -130,7 +130,12 @@ def _f1_of_names(said: Tensor, words: Tensor) -> float:
 def _ogb_evaluator(name: str) -> Any:
     from graphpe.data.ogb_import import import_ogb
 
-    return import_ogb().Evaluator(name)
+    graphs = import_ogb()
+    if not name.startswith("ogbn-"):
+        return graphs.Evaluator(name)
+    from ogb import nodeproppred
+
+    return nodeproppred.Evaluator(name)
 
 
 def _error_over_graphs(metric: Metric, output: Tensor, target: Tensor, numbers: Tensor) -> float:
@@ -153,8 +158,7 @@ def _torchmetrics_score(task: Task, metric: Metric, output: Tensor, target: Tens
     for prediction, label in zip(output.T, target.T, strict=True):
         present = ~torch.isnan(label)
         prediction, label = prediction[present], label[present]
-        needs_two = metric in _NEED_BOTH_CLASSES or metric == "r2"
-        if len(label) == 0 or (needs_two and len(label.unique()) < 2):
+        if len(label) == 0 or (metric in _NEED_TWO_LABELS and len(label.unique()) < 2):
             continue
         found.append(_SCORES[metric](prediction, label))
     return float(torch.stack(found).mean())
@@ -171,10 +175,9 @@ def _accuracy(prediction: Tensor, label: Tensor) -> Tensor:
 
 
 def _balanced_accuracy(prediction: Tensor, label: Tensor) -> Tensor:
-    """The mean of the accuracies in the two classes."""
-    return (
-        _accuracy(prediction[label == 0], label[label == 0]) + prediction[label == 1].mean()
-    ) / 2
+    """The mean of the recalls of the classes that the labels have."""
+    recalls = [_accuracy(prediction[label == c], label[label == c]) for c in label.unique()]
+    return torch.stack(recalls).mean()
 
 
 _SCORES: dict[Metric, Callable[[Tensor, Tensor], Tensor]] = {

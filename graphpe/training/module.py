@@ -1,10 +1,11 @@
-"""`GraphPredictor`: trains any graphpe network on a task of graphs, nodes or pairs of nodes."""
+"""`GraphPredictor`: trains any graphpe network on a task of graphs, nodes, edges or pairs of nodes."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
@@ -15,6 +16,7 @@ from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
 from graphpe.nn import GraphNetwork
+from graphpe.nn.rows import take_rows
 from graphpe.tasks import Task
 from graphpe.training.collector import Evaluation, EvaluationCollector
 from graphpe.training.losses import (
@@ -26,7 +28,14 @@ from graphpe.training.losses import (
 )
 from graphpe.training.metrics import scores, why_unscorable
 from graphpe.training.numbering import graph_order
-from graphpe.training.rows import PLACES, number_of_graphs, number_of_rows, row_places
+from graphpe.training.rows import (
+    PLACES,
+    labelled_rows,
+    number_of_graphs,
+    number_of_rows,
+    row_graphs,
+    row_places,
+)
 from graphpe.training.schedules import Schedule, set_rates, step_schedule
 
 _OPTIMIZERS = {"adam": Adam, "adamw": AdamW}
@@ -45,7 +54,8 @@ class GraphPredictor(LightningModule):
     ``GraphPredictor.load_from_checkpoint(path, network=network, task=task)``.
 
     Args:
-        network: Maps a batch to ``[R, task.out_channels]``, a row for each graph, node or pair, as ``task.level`` says.
+        network: Maps a batch to ``[R, task.out_channels]``, a row for each graph, node, edge or pair, as ``task.level``
+            says.
         task: What is predicted, the loss and the metric.
         evaluator: Name of an OGB dataset whose official evaluator computes the metric, such as
             ``"ogbg-molhiv"``; None uses torchmetrics.
@@ -61,7 +71,7 @@ class GraphPredictor(LightningModule):
         betas: How much the optimiser keeps of its running means of gradients and of their squares in a step.
 
     Raises:
-        ValueError: If a setting is out of range.
+        ValueError: If a setting is out of range, or the network has another level than the task.
     """
 
     def __init__(
@@ -82,6 +92,11 @@ class GraphPredictor(LightningModule):
         super().__init__()
         if optimizer not in _OPTIMIZERS:
             raise ValueError(f"optimizer is {optimizer!r}; it must be one of {list(_OPTIMIZERS)}")
+        if network.level != task.level:
+            raise ValueError(
+                f"the network has level {network.level!r}, but task.level is {task.level!r}; set the network's level "
+                f"to {task.level!r}"
+            )
         _check_settings(lr, weight_decay, schedule, warmup_steps, plateau_factor, betas)
         # Plain values only, so that a checkpoint loads without unpickling classes. The command line adds the
         # configuration of the network and the task.
@@ -91,17 +106,24 @@ class GraphPredictor(LightningModule):
         self.evaluator = evaluator
         self._evaluated = EvaluationCollector(task)
         self._order: Tensor | None = None  # graph numbers in the order of evaluation
+        self._seed = 0  # of dropout and whatever else is random in training
         self._unscorable: set[str] = set()  # metrics that a warning was given of
 
-    def forward(self, batch: Data) -> Tensor:
-        return self.network(batch)
+    def forward(self, batch: Data, rows: Tensor | None = None) -> Tensor:
+        return self.network(batch, rows)
 
     def setup(self, stage: str) -> None:
-        """Checks that the data carry every field that the network reads, and that it reads some of the encodings."""
+        """Checks that the data carry every field that the network reads, and that it reads some of the encodings.
+
+        Before training, a network that lacks statistics of the training graphs learns them.
+        """
         fields = getattr(self.trainer.datamodule, "fields", None)
         if fields is None:
             return
         self.network.check_fields(fields)
+        parts = getattr(self.trainer.datamodule, "parts", {})
+        if stage == "fit" and "train" in parts and self.network.lacks_statistics:
+            self.network.learn_statistics(parts["train"])
         # Fields that come with a dataset are no reason for a warning: nobody asked for them.
         encodings = getattr(self.trainer.datamodule, "encodings", ())
         written = sorted(field.name for encoding in encodings for field in encoding.fields())
@@ -114,13 +136,19 @@ class GraphPredictor(LightningModule):
     # --- training --------------------------------------------------------------------------------------------
 
     def on_train_start(self) -> None:
+        self._seed = torch.initial_seed()
         scheduler = self.lr_schedulers()
         if isinstance(scheduler, LambdaLR):
             set_rates(scheduler)
 
     def training_step(self, batch: Data, batch_number: int) -> Tensor:
-        graph = row_places(self.task, batch)[:, 0] if self.task.average == "graphs" else None
-        loss = task_loss(self.task, self(batch), read_targets(self.task, batch), graph)
+        target = read_targets(self.task, batch)
+        rows = labelled_rows(self.task, target)
+        output, target = self(batch, rows), take_rows(target, rows)
+        graph = None
+        if self.task.average == "graphs":
+            graph = take_rows(row_graphs(self.task, batch), rows)
+        loss = task_loss(self.task, output, target, graph)
         self.log(
             "train/loss",
             loss,
@@ -132,6 +160,9 @@ class GraphPredictor(LightningModule):
         return loss
 
     def on_train_epoch_start(self) -> None:
+        # A training that is resumed draws what it would have drawn: checkpoints don't hold the states of generators.
+        key = (self._seed, self.current_epoch, self.global_rank)
+        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0]))
         self.log("lr", self.optimizers().param_groups[0]["lr"], sync_dist=True)
 
     def configure_optimizers(self) -> dict[str, Any]:
@@ -199,7 +230,8 @@ class GraphPredictor(LightningModule):
     def predict_step(self, batch: Data, batch_number: int) -> dict[str, Tensor]:
         """Predictions of a batch: ``"graph"`` numbers ``[R]`` and ``"prediction"`` ``[R, channels]``.
 
-        For a task of nodes there is ``"node"`` ``[R]``, for one of pairs ``"source_node"`` and ``"target_node"``.
+        For a task of nodes there is ``"node"`` ``[R]``, for one of pairs ``"source_node"`` and ``"target_node"``, and
+        for one of edges these and ``"edge"``.
         """
         rows = number_of_rows(self.task, batch)
         unknown = torch.full((rows, self.task.num_targets), torch.nan)
@@ -226,8 +258,9 @@ class GraphPredictor(LightningModule):
         self._order = graph_order(loader) if isinstance(loader, DataLoader) else None
 
     def _evaluate(self, batch: Data, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Runs the network and keeps what counts of its outputs; returns the places of its rows and that."""
-        output = self(batch)
+        """Runs the network and keeps what counts of its outputs; returns the places of the rows and that."""
+        rows = None if self.trainer.predicting else labelled_rows(self.task, target)
+        output, target = self(batch, rows), take_rows(target, rows)
         check_output(self.task, output, len(target))
         output = what_counts(self.task, output).cpu()
         start, num_graphs = self._evaluated.num_graphs, number_of_graphs(batch)
@@ -236,13 +269,9 @@ class GraphPredictor(LightningModule):
             numbers = self._order[graphs]
         else:  # numbers that no other process gives
             numbers = graphs * self.trainer.world_size + self.trainer.global_rank
-        places = row_places(self.task, batch).cpu()
+        places = take_rows(row_places(self.task, batch), rows).cpu()
         places = torch.cat([numbers[places[:, :1]], places[:, 1:]], dim=1)
-        target = target.cpu()
-        kept = slice(None)
-        if self.task.level != "graph" and not self.trainer.predicting:
-            kept = ~target.isnan().all(dim=1)
-        self._evaluated.add(places[kept], output[kept], target[kept], num_graphs)
+        self._evaluated.add(places, output, target.cpu(), num_graphs)
         return places, output
 
     def _log_scores(self, split: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, DistributedSampler, SequentialSampler, Subset
-from torch_geometric.data import Dataset
+from torch.utils.data import DataLoader, DistributedSampler, SequentialSampler
+
+from graphpe.data.loading import GraphBatches, whole_and_numbers
 
 
 def graph_order(loader: DataLoader) -> Tensor | None:
@@ -19,7 +20,8 @@ def graph_order(loader: DataLoader) -> Tensor | None:
     Returns:
         Graph numbers, or None if the loader goes through the graphs in an order that can't be known beforehand.
     """
-    # Lightning wraps batch samplers, but leaves their sampler in place.
+    # Lightning wraps batch samplers, but leaves their sampler in place. A loader without a batch sampler has a sampler
+    # that gives whole batches, in an order that is drawn anew for each pass.
     sampler = getattr(loader.batch_sampler, "sampler", None)
     if isinstance(sampler, DistributedSampler):
         if sampler.shuffle:
@@ -27,8 +29,7 @@ def graph_order(loader: DataLoader) -> Tensor | None:
     elif not isinstance(sampler, SequentialSampler):
         return None
     positions = torch.tensor(list(sampler), dtype=torch.long)
-    if isinstance(loader.dataset, Dataset):
-        return torch.tensor(list(loader.dataset.indices()))[positions]
-    if isinstance(loader.dataset, Subset):
-        return torch.tensor(list(loader.dataset.indices))[positions]
-    return positions
+    graphs = loader.dataset
+    if isinstance(graphs, GraphBatches):
+        graphs = graphs.graphs
+    return whole_and_numbers(graphs)[1][positions]

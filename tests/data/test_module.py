@@ -234,6 +234,10 @@ def test_bad_settings() -> None:
         GraphDataModule(SOURCE, batch_size=True)
     with pytest.raises(ValueError, match="num_workers is -1"):
         GraphDataModule(SOURCE, num_workers=-1)
+    with pytest.raises(ValueError, match="seed is -1"):
+        GraphDataModule(SOURCE, seed=-1)
+    with pytest.raises(ValueError, match="bucket_by_size is 'yes'"):
+        GraphDataModule(SOURCE, bucket_by_size="yes")
     with pytest.raises(ValueError, match="both write 'random_walk_pe'"):
         GraphDataModule(SOURCE, [AddRandomWalkPE(3), AddRandomWalkPE(4)])
 
@@ -384,6 +388,111 @@ def test_with_a_trainer() -> None:
     predictions = trainer.predict(model, datamodule=data)
     assert model.seen == list(range(14, 19))
     assert torch.cat(predictions).flatten().tolist() == list(range(14, 19))
+
+
+def trainer_of(folder: Path, **settings) -> Trainer:
+    return Trainer(
+        accelerator="cpu",
+        default_root_dir=folder,
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        **settings,
+    )
+
+
+class Recorder(Mean):
+    """Writes down what it is trained on in each epoch."""
+
+    def on_train_epoch_start(self) -> None:
+        self.seen.append([])
+
+    def training_step(self, batch):
+        self.seen[-1] += batch.y.flatten().tolist()
+        return super().training_step(batch)
+
+    def configure_optimizers(self):
+        assert self.trainer.estimated_stepping_batches  # asks for the loaders early
+        return super().configure_optimizers()
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have many workers")
+@pytest.mark.filterwarnings("ignore:.*GPU available but not used")
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("bucket_by_size", [False, True])
+def test_a_resumed_training_has_the_order_of_its_epochs(
+    tmp_path: Path, num_workers: int, bucket_by_size: bool
+) -> None:
+    def data() -> GraphDataModule:
+        return GraphDataModule(
+            SOURCE, ENCODINGS, 4, num_workers=num_workers, bucket_by_size=bucket_by_size
+        )
+
+    straight, first, second = Recorder(), Recorder(), Recorder()
+    trainer_of(tmp_path, max_epochs=4, enable_checkpointing=False).fit(straight, datamodule=data())
+    trainer = trainer_of(tmp_path, max_epochs=2)
+    trainer.fit(first, datamodule=data())
+    trainer.save_checkpoint(tmp_path / "after.ckpt")
+    trainer = trainer_of(tmp_path, max_epochs=4, enable_checkpointing=False)
+    trainer.fit(second, datamodule=data(), ckpt_path=tmp_path / "after.ckpt")
+    assert first.seen + second.seen == straight.seen
+    assert len({tuple(epoch) for epoch in straight.seen}) == 4
+    assert sorted(straight.seen[3]) == list(range(1, 11))
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have many workers")
+@pytest.mark.filterwarnings("ignore:.*GPU available but not used")
+def test_overfitting_takes_the_same_batches_in_each_epoch(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, max_epochs=2, overfit_batches=2, enable_checkpointing=False)
+    model = Recorder()
+    trainer.fit(model, datamodule=GraphDataModule(SOURCE, ENCODINGS, 3))
+    assert model.seen == [[1, 2, 3, 4, 5, 6]] * 2
+
+
+def test_batches_of_similar_sizes() -> None:
+    graphs = [path_graph(n, float(i)) for i, n in enumerate([20] * 6 + [9] * 5)]
+    data = GraphDataModule(
+        InMemorySource(graphs, paths(1, 9), paths(1, 2)), batch_size=4, bucket_by_size=True
+    )
+    data.setup()
+    loader = data.train_dataloader()
+    assert sorted(labels(loader)) == list(range(11))
+    for _ in range(5):
+        sizes = [batch.ptr.diff() for batch in loader]
+        assert len(sizes) == len(loader)
+        assert sum(size.sum() for size in sizes) > 0.8 * sum(
+            len(size) * size.max() for size in sizes
+        )
+    assert labels(data.val_dataloader()) == list(range(1, 10))  # in its order, in full batches
+    assert [batch.num_graphs for batch in data.val_dataloader()] == [4, 4, 1]
+
+
+class TooLarge(EncodedSource):
+    """Graphs that have no room for their encodings."""
+
+    encodes_batches = True
+
+    def load(self) -> SplitGraphs:
+        parts = {"train": torch.arange(4), "valid": torch.tensor([4]), "test": torch.tensor([5])}
+        return SplitGraphs(Stored(paths(1, 6)), parts)
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_source_can_have_its_batches_encoded(
+    monkeypatch: pytest.MonkeyPatch, num_workers: int
+) -> None:
+    ahead = encode(Stored(paths(1, 6)), ENCODINGS)
+    monkeypatch.setattr("graphpe.data.module.encode", None)
+    data = GraphDataModule(TooLarge(), ENCODINGS, batch_size=3, num_workers=num_workers)
+    data.setup()
+    assert "random_walk_pe" not in data.parts["train"][0]
+    for loader in (data.train_dataloader(), data.test_dataloader()):
+        for batch in loader:
+            theirs = Batch.from_data_list([ahead[int(label) - 1] for label in batch.y])
+            for name in data.fields:
+                assert torch.equal(batch[name], theirs[name])
+    assert data.encoding_seconds == 0.0
 
 
 class Shuffled(GraphSource):

@@ -11,7 +11,7 @@ from torch_geometric.data import Batch, Data
 
 from graphpe.nn.columns import node_columns
 from graphpe.nn.layout import graph_layout
-from graphpe.nn.pair_networks import PairGIN
+from graphpe.nn.pairs.pair_networks import PairGIN
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=6))

@@ -68,6 +68,17 @@ def test_pairs_come_back_by_graph_source_and_target() -> None:
     assert evaluation.numbers.tolist() == [3, 6, 6, 6, 6]
 
 
+def test_edges_of_a_large_graph_come_back_in_their_order() -> None:
+    """One number for edge, source and target would be larger than 2^63."""
+    collector = EvaluationCollector(Task(kind="regression", metric="mae", level="edge"))
+    places = [[0, 2**30, 2**27, 5], [0, 2**30 - 1, 3, 2**27], [0, 0, 2**27, 2**27]]
+    for _ in range(2):
+        collector.add(torch.tensor(places), torch.arange(3.0)[:, None], torch.zeros(3, 1), 1)
+    evaluation = collector.gather(CPU)
+    assert evaluation.places.tolist() == places[::-1]
+    assert evaluation.output.flatten().tolist() == [2, 1, 0]
+
+
 def test_names_that_are_not_padded_alike_are_refused() -> None:
     task = Task(kind="subtokens", metric="f1", num_targets=3, num_classes=6)
     collector = EvaluationCollector(task)

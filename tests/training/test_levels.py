@@ -1,4 +1,4 @@
-"""Tasks of nodes and of pairs of nodes, trained, evaluated and predicted."""
+"""Tasks of nodes, of edges and of pairs of nodes, trained, evaluated and predicted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from training_graphs import FEATURES, cycles, quiet_trainer
 from graphpe.nn import GINE
 from graphpe.tasks import Task, TaskLevel
 from graphpe.training import GraphPredictor
+from graphpe.training.callbacks import PredictionWriter
 from graphpe.training.losses import read_targets, task_loss
 from graphpe.training.rows import row_places
 
@@ -22,11 +23,15 @@ NAN = math.nan
 
 
 def _labelled(level: TaskLevel, count: int, seed: int = 0) -> list[Data]:
-    """Cycles whose nodes or pairs have the (summed) category as target, but for every third row."""
+    """Cycles whose nodes, edges or pairs have the (summed) category as target, but for every third row."""
     graphs = cycles(count, seed=seed)
     for graph in graphs:
         x = graph.x.float()
-        target = x if level == "node" else (x + x.T).reshape(-1, 1)
+        target = {
+            "node": x,
+            "edge": x[graph.edge_index].sum(0),
+            "pair": (x + x.T).reshape(-1, 1),
+        }[level]
         target[::3] = NAN
         graph.y = target
     return graphs
@@ -36,7 +41,7 @@ def _task(level: TaskLevel) -> Task:
     return Task(kind="regression", metric="rmse", loss="mse", level=level, average="graphs")
 
 
-@pytest.mark.parametrize("level", ["node", "pair"])
+@pytest.mark.parametrize("level", ["node", "edge", "pair"])
 def test_a_task_of_that_level_is_learned(level: TaskLevel, tmp_path: Path) -> None:
     seed_everything(0, verbose=False)
     task = _task(level)
@@ -82,6 +87,39 @@ def test_evaluation_keeps_labelled_rows_and_prediction_all(tmp_path: Path) -> No
     assert predicted == places
 
 
+def test_predictions_of_edges_are_in_the_order_of_the_edges(tmp_path: Path) -> None:
+    """Also those of parallel edges, which have the same nodes."""
+    edges = [
+        torch.tensor([[2, 0, 2, 1], [0, 1, 0, 1]]),
+        torch.zeros(2, 0, dtype=torch.long),
+        torch.tensor([[1, 0], [0, 1]]),
+    ]
+    graphs = [
+        Data(x=torch.zeros(3, 1, dtype=torch.long), edge_index=e, y=torch.zeros(e.size(1)))
+        for e in edges
+    ]
+    graphs[0].y[1] = NAN
+    network = GINE(FEATURES, 1, hidden_channels=8, num_layers=1, norm="layer", level="edge")
+    writer = PredictionWriter(tmp_path / "predictions.csv")
+    trainer = quiet_trainer(tmp_path, callbacks=[writer])
+    predictor = GraphPredictor(network, _task("edge"))
+    parts = trainer.predict(predictor, DataLoader(graphs, batch_size=2))
+    assert list(parts[0]) == ["graph", "edge", "source_node", "target_node", "prediction"]
+    head, *rows = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert head == "graph,edge,source_node,target_node,prediction_0"
+    wanted = [
+        [number, edge, *nodes]
+        for number, graph in enumerate(graphs)
+        for edge, nodes in enumerate(graph.edge_index.T.tolist())
+    ]
+    assert [[int(cell) for cell in row.split(",")[:4]] for row in rows] == wanted
+    trainer.test(predictor, DataLoader(graphs, batch_size=2), verbose=False)
+    head, *rows = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert head == "graph,edge,source_node,target_node,target_0,prediction_0"
+    del wanted[1]  # without a target
+    assert [[int(cell) for cell in row.split(",")[:4]] for row in rows] == wanted
+
+
 def test_the_loss_of_graphs_counts_them_alike() -> None:
     """A graph with squared errors 1 and 9, one with 4, one without labels: (5 + 4) / 2."""
     task = _task("node")
@@ -101,7 +139,18 @@ def test_the_loss_of_graphs_counts_them_alike() -> None:
     assert float(nothing.detach()) == 0
 
 
-@pytest.mark.parametrize(("level", "rows"), [("node", "n"), ("pair", r"n \* n")])
+def test_the_loss_of_graphs_counts_those_with_few_edges_alike() -> None:
+    """Squared errors 1, 1, 1 in one graph, 9 in another, and a graph without edges: (1 + 9) / 2."""
+    edges = [torch.zeros(2, count, dtype=torch.long) for count in (3, 0, 1)]
+    labels = [torch.ones(3), torch.ones(0), torch.tensor([3.0])]
+    graphs = [Data(edge_index=e, y=y, num_nodes=2) for e, y in zip(edges, labels, strict=True)]
+    task, batch = _task("edge"), Batch.from_data_list(graphs)
+    target = read_targets(task, batch)
+    loss = task_loss(task, torch.zeros(4, 1), target, row_places(task, batch)[:, 0])
+    assert float(loss) == pytest.approx(5)
+
+
+@pytest.mark.parametrize(("level", "rows"), [("node", "n"), ("edge", "edges"), ("pair", r"n \* n")])
 def test_targets_of_another_level_are_refused(level: TaskLevel, rows: str) -> None:
     batch = Batch.from_data_list(cycles(3))
     with pytest.raises(ValueError, match=rf"must be a tensor \[{rows}, 1\]"):
@@ -136,7 +185,7 @@ def test_a_network_of_another_level_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", [{"level": "edge"}, {"average": "nodes"}, {"more_metrics": ["ap"]}]
+    "setting", [{"level": "hop"}, {"average": "nodes"}, {"more_metrics": ["ap"]}]
 )
 def test_bad_tasks_are_refused(setting: dict) -> None:
     with pytest.raises(ValueError, match=r"task\."):

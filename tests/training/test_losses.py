@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from sklearn.metrics import log_loss
+from torch.nn import functional
 from torch_geometric.data import Batch, Data
 
 from graphpe.tasks import Task
@@ -64,6 +65,34 @@ def test_multiclass_loss_equals_cross_entropy_and_leaves_out_missing_classes() -
     kept = [0, 1, 3, 4]
     wanted = log_loss([0, 3, 1, 2], output.double().softmax(1)[kept].numpy(), labels=[0, 1, 2, 3])
     assert task_loss(CLASSES, output, target).item() == pytest.approx(wanted, rel=1e-5)
+
+
+WEIGHTED = Task(kind="multiclass", metric="balanced_accuracy", num_classes=4, class_weights="batch")
+
+
+def test_labels_of_rare_classes_count_more_in_a_weighted_loss() -> None:
+    output = torch.randn(7, 4, requires_grad=True)
+    target = torch.tensor([0.0, 0.0, 0.0, 3.0, NAN, 1.0, 1.0]).unsqueeze(1)
+    weights = torch.tensor([3 / 6, 4 / 6, 0.0, 5 / 6])  # of 6 labels: 3, 2, none and 1
+    classes = torch.tensor([0, 0, 0, 3, -100, 1, 1])
+    loss = task_loss(WEIGHTED, output, target)
+    assert loss.item() == pytest.approx(
+        functional.cross_entropy(output, classes, weights).item(), rel=1e-6
+    )
+    loss.backward()
+    assert torch.equal(output.grad[4], torch.zeros(4))
+    assert (output.grad[[0, 1, 2, 3, 5, 6]] != 0).all()
+
+
+def test_a_weighted_loss_without_labels_is_zero_and_of_one_class_is_the_plain_one() -> None:
+    """The weight of the only class would be 0, and the published loss 0 / 0."""
+    output = torch.randn(3, 4, requires_grad=True)
+    assert task_loss(WEIGHTED, output, torch.full((3, 1), NAN)).item() == 0
+    one_class = torch.tensor([[2.0], [NAN], [2.0]])
+    loss = task_loss(WEIGHTED, output, one_class)
+    assert loss.item() == pytest.approx(task_loss(CLASSES, output, one_class).item(), rel=1e-6)
+    loss.backward()
+    assert output.grad.isfinite().all()
 
 
 def test_the_loss_of_a_half_precision_network_is_float32() -> None:

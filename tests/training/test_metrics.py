@@ -169,7 +169,7 @@ def test_graphs_count_alike_whatever_their_size(metric: Metric) -> None:
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "rocauc"])
 def test_both_classes_are_needed(metric: Metric) -> None:
-    with pytest.raises(ValueError, match="at least one target with both classes"):
+    with pytest.raises(ValueError, match=r"target with both classes|two different labels"):
         score(Task(kind="binary", metric=metric), torch.zeros(3, 1), torch.zeros(3, 1))
 
 
@@ -204,3 +204,21 @@ def test_f1_of_names_is_that_of_ogb() -> None:
     wanted = official.eval({"seq_ref": as_words[0], "seq_pred": as_words[1]})["F1"]
     assert score(task, said, words) == pytest.approx(wanted)
     assert score(task, said, words) == pytest.approx((0.8 + 1 + 0 + 1) / 4)
+
+
+@pytest.mark.filterwarnings("ignore:y_pred contains classes")  # of class 3
+def test_balanced_accuracy_of_classes_is_their_mean_recall() -> None:
+    """GraphGPS#8: on unbalanced classes such as PATTERN's, plain accuracy is another number."""
+    task = Task(kind="multiclass", metric="balanced_accuracy", num_classes=4)
+    generator = torch.Generator().manual_seed(0)
+    output = torch.randn(60, 4, generator=generator)
+    target = torch.randint(3, (60, 1), generator=generator).double()  # class 3 has no label
+    target[::2] = 0
+    target[5] = NAN
+    said, present = output.argmax(dim=1), ~target[:, 0].isnan()
+    wanted = sklearn_metrics.balanced_accuracy_score(target[present, 0], said[present])
+    assert score(task, output, target) == pytest.approx(wanted)
+    always_first = torch.tensor([[1.0, 0.0, 0.0, 0.0]]).expand(60, 4)
+    assert score(task, always_first, target) == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match="needs two different labels"):
+        score(task, output, torch.zeros(60, 1))

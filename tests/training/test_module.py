@@ -17,7 +17,7 @@ from training_graphs import FEATURES, REGRESSION, cycles, network, quiet_trainer
 
 from graphpe.data import GraphDataModule, InMemorySource
 from graphpe.fields import Field
-from graphpe.nn import GINE, NodeEncoder
+from graphpe.nn import GINE, NodeEncoder, RandomFeaturePropagation
 from graphpe.tasks import Task, TaskLevel
 from graphpe.training import BestCheckpoint, GraphPredictor
 from graphpe.transforms import AddRandomWalkPE
@@ -60,6 +60,24 @@ def test_training_is_reproducible_to_the_bit(tmp_path: Path) -> None:
         quiet_trainer(tmp_path).fit(predictor, _data_module([ENCODED]))
         weights.append(torch.cat([p.flatten() for p in predictor.parameters()]))
     assert torch.equal(*weights)
+
+
+def test_a_resumed_training_draws_what_it_would_have_drawn(tmp_path: Path) -> None:
+    """Dropout, random features and the order of graphs."""
+
+    def train(epochs: int, start: Path | None = None) -> torch.Tensor:
+        seed_everything(3, verbose=False)
+        encoder = RandomFeaturePropagation(8, channels=2, steps=1, hidden_channels=4)
+        model = GINE(FEATURES, 1, 8, 1, norm="layer", dropout=0.5, positional_encoders=[encoder])
+        predictor = GraphPredictor(model, REGRESSION, schedule="constant")
+        trainer = quiet_trainer(tmp_path, max_epochs=epochs)
+        trainer.fit(predictor, _data_module(), ckpt_path=start)
+        trainer.save_checkpoint(tmp_path / f"{epochs}.ckpt")
+        return torch.cat([p.flatten() for p in predictor.parameters()])
+
+    whole = train(3)
+    train(1)
+    assert torch.equal(train(3, tmp_path / "1.ckpt"), whole)
 
 
 def test_a_missing_encoding_stops_the_training_before_it_starts(tmp_path: Path) -> None:
@@ -212,19 +230,20 @@ _NODES = Task(kind="regression", metric="mae", level="node")
 
 @pytest.mark.parametrize("method", ["validate", "test", "predict"])
 @pytest.mark.parametrize(
-    ("task", "level", "out_channels"),
+    ("task", "out_channels"),
     [
-        (_NODES, "graph", 1),
-        (REGRESSION, "pair", 1),
-        (REGRESSION, "graph", 2),
-        (Task(kind="multiclass", metric="accuracy", num_classes=3), "graph", 1),
-        (Task(kind="subtokens", metric="f1", num_targets=2, num_classes=4), "graph", 4),
+        (_NODES, 2),
+        (REGRESSION, 2),
+        (Task(kind="multiclass", metric="accuracy", num_classes=3), 1),
+        (Task(kind="subtokens", metric="f1", num_targets=2, num_classes=4), 4),
     ],
 )
 def test_outputs_of_another_shape_are_refused_in_evaluation_as_in_training(
-    tmp_path: Path, method: str, task: Task, level: TaskLevel, out_channels: int
+    tmp_path: Path, method: str, task: Task, out_channels: int
 ) -> None:
-    wrong = GINE(FEATURES, out_channels, hidden_channels=8, num_layers=1, norm="layer", level=level)
+    wrong = GINE(
+        FEATURES, out_channels, hidden_channels=8, num_layers=1, norm="layer", level=task.level
+    )
     graphs = cycles(4)
     for graph in graphs:
         graph.y = torch.zeros(graph.num_nodes if task.level == "node" else 1, 1)
@@ -235,6 +254,14 @@ def test_outputs_of_another_shape_are_refused_in_evaluation_as_in_training(
         f"set the network's out_channels to {task.out_channels} and its level to {task.level!r}"
     )
     assert wanted in str(error.value)
+
+
+@pytest.mark.parametrize(("task", "level"), [(_NODES, "graph"), (REGRESSION, "pair")])
+def test_a_network_of_another_level_is_refused(task: Task, level: TaskLevel) -> None:
+    other = GINE(FEATURES, hidden_channels=8, num_layers=1, level=level)
+    message = f"the network has level '{level}', but task.level is '{task.level}'; set the network"
+    with pytest.raises(ValueError, match=message):
+        GraphPredictor(other, task)
 
 
 def test_a_loader_of_single_graphs_trains_and_evaluates(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from graphpe.tasks import Task
@@ -50,6 +51,63 @@ def test_penalties_are_of_probabilities() -> None:
     assert said() == [-1, -1, -1]  # unknown
     assert said(unknown_penalty=0.35, end_penalty=0.05) == [-1, -1, -1]  # the end
     assert said(unknown_penalty=0.35, end_penalty=0.15) == [1, 1, 1]
+
+
+def published_decoding(
+    logits: list[Tensor], unknown: int, end: int, penalties: tuple[float, float]
+) -> list[list[int]]:
+    """Spec 1.7, position by position and name by name."""
+    names = []
+    for row in zip(*logits, strict=True):
+        name = []
+        for position in row:
+            probability = position.double().softmax(0)
+            probability[unknown] -= penalties[0]
+            probability[end] -= penalties[1]
+            name.append(int(probability.argmax()))
+        if end in name:
+            name = name[: name.index(end)]
+        names.append([word for word in name if word != unknown])
+    return names
+
+
+@pytest.mark.parametrize("penalties", [(0.0, 0.0), (0.75, 0.45), (0.1, 0.3)])
+def test_a_linear_head_is_the_published_list_of_classifiers(
+    penalties: tuple[float, float],
+) -> None:
+    """One linear classifier per position on the pooled graph; the mean of their losses; their words (spec 1.7)."""
+    torch.manual_seed(0)
+    length, classes, names = 5, 12, 200
+    task = Task(
+        kind="subtokens",
+        metric="f1",
+        num_targets=length,
+        num_classes=classes,
+        unknown_penalty=penalties[0],
+        end_penalty=penalties[1],
+    )
+    readout = torch.randn(names, 8)
+    classifiers = [torch.nn.Linear(8, classes) for _ in range(length)]
+    head = torch.nn.Linear(8, task.out_channels)
+    with torch.no_grad():
+        for parameter in ("weight", "bias"):
+            each = [getattr(classifier, parameter) for classifier in classifiers]
+            getattr(head, parameter).copy_(torch.cat(each))
+    output = head(readout).detach()
+    logits = [classifier(readout).detach() for classifier in classifiers]
+
+    words = torch.randint(0, 15, (names, 7))
+    words[torch.arange(7) >= torch.randint(0, 8, (names, 1))] = -1
+    wanted = 0.0
+    for position, column in enumerate(logits):
+        word = words[:, position]
+        label = torch.where(word < 0, classes - 1, word.clamp(max=classes - 2))
+        wanted += torch.nn.functional.cross_entropy(column, label) / length
+    assert float(task_loss(task, output, words.float())) == pytest.approx(float(wanted), rel=1e-5)
+
+    decoded = published_decoding(logits, classes - 2, classes - 1, penalties)
+    assert word_lists(say_words(task, output)) == decoded
+    assert len({tuple(name) for name in decoded}) > names / 2
 
 
 def test_loss_is_the_mean_over_all_positions() -> None:

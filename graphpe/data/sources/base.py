@@ -33,7 +33,14 @@ class GraphSource(ABC):
 
     Subclass it to train on your own data: it needs `load`. A subclass can be named in a configuration file by
     ``class_path`` and ``init_args``.
+
+    Attributes:
+        encodes_batches: Whether encodings are attached to each batch when it is made, as a dataset needs that has no
+            room for the encodings of all its graphs. Otherwise all graphs are encoded ahead.
     """
+
+    # Without annotation: jsonargparse takes a ClassVar for a setting, and then none of a subclass's types.
+    encodes_batches = False
 
     @abstractmethod
     def load(self) -> SplitGraphs:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from graphpe.data.ogb import OGBGraphs
+from graphpe.data.downloaded.ogb import OGBGraphs
 from graphpe.data.sources.base import GraphSource, SplitGraphs
 from graphpe.data.subtokens import MOST_WORDS, SubtokenVocabulary
 

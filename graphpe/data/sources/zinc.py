@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphpe.data.downloaded.zinc import ZINC
 from graphpe.data.sources.base import GraphSource, SplitGraphs
-from graphpe.data.zinc import ZINC
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from graphpe.checks import require_choice
-from graphpe.nn.blocks import check_dropout, check_positive, normalization
-from graphpe.nn.sums import sum_by_group
-
-# exp of a logit in this range neither overflows nor vanishes, so no maximum has to be subtracted before.
-_LARGEST_LOGIT = 5.0
+from graphpe.nn.attention.base import check_heads
+from graphpe.nn.attention.sparse import (
+    SoftmaxKind,
+    check_softmax,
+    softmax_by_group,
+    weighted_sum,
+)
+from graphpe.nn.blocks import check_dropout, normalization
 
 
 class GraphTransformerLayer(nn.Module):
@@ -35,10 +37,11 @@ class GraphTransformerLayer(nn.Module):
         edges: Whether edges have vectors.
         norm: ``"batch"`` (over all nodes, and over all edges, of the batch) or ``"layer"``.
         dropout: Probability of dropout after attention and inside each FFN.
+        softmax: ``"clamp"`` as in the formula; ``"max"``: without the clamp, the maximum subtracted before exp.
 
     Raises:
-        ValueError: For another ``norm``, if a size is not a positive integer, ``heads`` does not divide ``channels``,
-            or ``dropout`` is no probability less than 1.
+        ValueError: For another ``norm`` or ``softmax``, if a size is not a positive integer, ``heads`` does not divide
+            ``channels``, or ``dropout`` is no probability less than 1.
 
     References:
         Dwivedi and Bresson, "A Generalization of Transformer Networks to Graphs", https://arxiv.org/abs/2012.09699.
@@ -51,17 +54,15 @@ class GraphTransformerLayer(nn.Module):
         edges: bool,
         norm: Literal["batch", "layer"] = "batch",
         dropout: float = 0.0,
+        softmax: SoftmaxKind = "clamp",
     ) -> None:
         super().__init__()
-        check_positive(channels=channels, heads=heads)
+        check_heads(channels, heads)
+        check_softmax(softmax)
         require_choice("norm", norm, ("batch", "layer"))
         check_dropout(dropout)
-        if channels % heads:
-            raise ValueError(
-                f"heads is {heads}, which does not divide the {channels} channels of the layer; "
-                "choose a divisor of them (in a network, of hidden_channels)"
-            )
         self.heads = heads
+        self.softmax = softmax
         self.query = nn.Linear(channels, channels, bias=False)
         self.key = nn.Linear(channels, channels, bias=False)
         self.value = nn.Linear(channels, channels, bias=False)
@@ -88,36 +89,18 @@ class GraphTransformerLayer(nn.Module):
             The new nodes and edges.
         """
         source, target = edge_index
-        query, key, value = (
-            self._split_heads(linear(x)) for linear in (self.query, self.key, self.value)
-        )
-        scores = query[target] * key[source] / query.size(-1) ** 0.5
+        # Scaled at the nodes, which are fewer than the edges.
+        query = self.query(x) * (x.size(1) // self.heads) ** -0.5
+        scores = query.index_select(0, target) * self.key(x).index_select(0, source)
         if self.edge is not None:
-            scores = scores * self._split_heads(self.edge(edge))
-        attended = _attend(scores.sum(-1), value, source, target)
+            scores = scores * self.edge(edge)
+        logits = scores.unflatten(-1, (self.heads, -1)).sum(-1)
+        weights = softmax_by_group(logits, target, len(x), self.softmax)
+        values = self.value(x).index_select(0, source)
+        attended = weighted_sum(weights, values, target, len(x))
         if self.edge_update is not None and update_edges:
-            edge = self.edge_update(edge, scores.flatten(1))
-        return self.node_update(x, attended.flatten(1)), edge
-
-    def _split_heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1))
-
-
-def _attend(logits: Tensor, value: Tensor, source: Tensor, target: Tensor) -> Tensor:
-    """Averages values over in-neighbours with weights softmax(clamp(logits)); 0 where there are none.
-
-    Args:
-        logits: ``[E, heads]``.
-        value: ``[N, heads, d]``.
-        source: ``[E]`` the node that an edge comes from.
-        target: ``[E]`` the node that attends.
-    """
-    weights = logits.clamp(-_LARGEST_LOGIT, _LARGEST_LOGIT).exp()
-    num_nodes = value.size(0)
-    total = sum_by_group(weights[..., None] * value[source], target, num_nodes)
-    normalizer = sum_by_group(weights, target, num_nodes)
-    # One edge alone gives a normalizer of at least exp(-5), so that this changes nothing but 0 / 0.
-    return total / normalizer.clamp(min=torch.finfo(weights.dtype).tiny)[..., None]
+            edge = self.edge_update(edge, scores)
+        return self.node_update(x, attended), edge
 
 
 class _Update(nn.Module):
@@ -128,7 +111,7 @@ class _Update(nn.Module):
         self.output = nn.Linear(channels, channels)
         self.feed_forward = nn.Sequential(
             nn.Linear(channels, 2 * channels),
-            nn.ReLU(),
+            nn.ReLU(inplace=True),
             nn.Dropout(dropout),
             nn.Linear(2 * channels, channels),
         )

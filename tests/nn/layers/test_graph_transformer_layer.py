@@ -40,7 +40,8 @@ def layer_by_hand(
                 if edge is not None:
                     score = score * layer.edge(edge)[number, part]
                 scores[number, part] = score
-                weight = torch.exp(score.sum().clamp(-5, 5))
+                logit = score.sum()
+                weight = torch.exp(logit.clamp(-5, 5) if layer.softmax == "clamp" else logit)
                 total = total + weight * value[source]
                 normalizer = normalizer + weight
             if normalizer:
@@ -52,8 +53,9 @@ def layer_by_hand(
 @pytest.mark.parametrize("scale", [1.0, 30.0])  # with the larger one, logits are clamped
 @pytest.mark.parametrize("norm", ["batch", "layer"])
 @pytest.mark.parametrize("edges", [True, False])
-def test_equals_the_formula(edges: bool, norm: str, scale: float) -> None:
-    layer = GraphTransformerLayer(12, 3, edges, norm).double()
+@pytest.mark.parametrize("softmax", ["clamp", "max"])
+def test_equals_the_formula(softmax: str, edges: bool, norm: str, scale: float) -> None:
+    layer = GraphTransformerLayer(12, 3, edges, norm, softmax=softmax).double()
     x = scale * torch.randn(5, 12, dtype=torch.float64)
     edge = torch.randn(6, 12, dtype=torch.float64) if edges else None
     got_x, got_edge = layer(x, EDGE_INDEX, edge)
@@ -71,9 +73,10 @@ def test_equals_the_formula(edges: bool, norm: str, scale: float) -> None:
 
 @pytest.mark.parametrize("edges", [True, False])
 @pytest.mark.parametrize("num_edges", [0, 1])
-def test_nodes_without_in_edges(num_edges: int, edges: bool) -> None:
+@pytest.mark.parametrize("softmax", ["clamp", "max"])
+def test_nodes_without_in_edges(softmax: str, num_edges: int, edges: bool) -> None:
     """B36, graphtransformer#27: 0/0 in the original; here such nodes get nothing from attention."""
-    layer = GraphTransformerLayer(8, 2, edges, "layer")
+    layer = GraphTransformerLayer(8, 2, edges, "layer", softmax=softmax)
     x = torch.randn(3, 8, requires_grad=True)
     edge = torch.randn(num_edges, 8) if edges else None
     out, _ = layer(x, EDGE_INDEX[:, :num_edges], edge)
@@ -85,9 +88,11 @@ def test_nodes_without_in_edges(num_edges: int, edges: bool) -> None:
     torch.testing.assert_close(out[0], nothing[0])
 
 
-def test_huge_logits_stay_finite() -> None:
-    layer = GraphTransformerLayer(8, 2, False, "layer")
-    x = (1e4 * torch.randn(5, 8)).requires_grad_()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("softmax", ["clamp", "max"])
+def test_huge_logits_stay_finite(softmax: str, dtype: torch.dtype) -> None:
+    layer = GraphTransformerLayer(8, 2, False, "layer", softmax=softmax).to(dtype)
+    x = (1e4 * torch.randn(5, 8, dtype=dtype)).requires_grad_()
     out, _ = layer(x, EDGE_INDEX)
     out.sum().backward()
     assert out.isfinite().all()
@@ -106,10 +111,28 @@ def test_dropout_only_in_training() -> None:
     assert torch.equal(layer(x, EDGE_INDEX)[0], layer(x, EDGE_INDEX)[0])
 
 
+def test_weights_are_as_large_as_it_takes_with_max() -> None:
+    """Where one logit is 20 more than another, clamping leaves the other a share; the maximum doesn't."""
+    for softmax, share in (("clamp", 1 / (1 + torch.tensor(10.0).exp())), ("max", 0)):
+        layer = GraphTransformerLayer(1, 1, False, "batch", softmax=softmax).eval()
+        with torch.no_grad():
+            for linear in (layer.query, layer.key, layer.value):
+                linear.weight.fill_(1)
+        seen: list = []
+        layer.node_update.register_forward_pre_hook(lambda _, rows, seen=seen: seen.append(rows[1]))
+        layer(torch.tensor([[1.0], [-20.0], [20.0]]), torch.tensor([[1, 2], [0, 0]]))
+        torch.testing.assert_close(seen[0][0].item(), float(20 - 40 * share))
+
+
 def test_heads_must_divide_channels() -> None:
     message = r"heads is 3, which does not divide the 8 channels.*choose a divisor"
     with pytest.raises(ValueError, match=message):
         GraphTransformerLayer(8, 3, False)
+
+
+def test_kinds_of_softmax() -> None:
+    with pytest.raises(ValueError, match="softmax is 'sum'"):
+        GraphTransformerLayer(8, 2, False, softmax="sum")
 
 
 @pytest.mark.parametrize("heads", [0, 2.0, True])

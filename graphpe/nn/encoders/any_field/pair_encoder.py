@@ -13,7 +13,7 @@ from graphpe.nn.blocks import Normalization, check_positive, mlp
 from graphpe.nn.encoders.any_field.raw_normalization import raw_normalization
 from graphpe.nn.encoders.base import FieldEncoder, FieldRequirement
 from graphpe.nn.layout import graph_layout, node_pairs
-from graphpe.nn.pair_gin import after_first_weight
+from graphpe.nn.pairs.pair_gin import after_first_weight
 from graphpe.nn.rows import apply_to_rows
 from graphpe.nn.sums import sum_by_group
 

@@ -28,9 +28,8 @@ class GraphormerBias(FieldEncoder):
     with itself, or where no path leads, there are none and the second term is 0), :math:`x(e)` embeds the features of
     an edge, and :math:`W_t` belongs to position t. The second term is there if features of edges are declared.
 
-    Graphormer has one bias per head, the same in all layers. Here each layer of the Transformer maps
-    :math:`b_{ij}` to its heads by its own linear map; with ``out_channels=heads`` nothing is lost. Its further parts
-    are: a readout token (``readout="cls"``, to which and from which the bias is 0), and an embedding of degrees,
+    :class:`~graphpe.nn.Graphormer` adds it to the logits of all layers (``out_channels=heads``); each layer of
+    Transformer and GPS maps it to its heads by its own linear map. The degrees go through
     :class:`~graphpe.nn.EmbeddingEncoder`.
 
     Time and memory grow with :math:`\sum n^2` over the graphs of a batch.

@@ -18,7 +18,7 @@ from graphpe.nn.encoders.random_features.operators import (
     fixed_operator,
 )
 from graphpe.nn.layout import GraphLayout, NodePairs, graph_layout, node_pairs
-from graphpe.nn.pair_gin import PairGIN
+from graphpe.nn.pairs.pair_gin import PairGIN
 from graphpe.nn.rows import apply_to_rows
 from graphpe.nn.sums import sum_by_group
 from graphpe.ragged import ragged_arange

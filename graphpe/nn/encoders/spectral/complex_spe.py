@@ -18,7 +18,7 @@ from graphpe.nn.encoders.spectral.hermitian_products import hermitian_products
 from graphpe.nn.encoders.spectral.magnetic_fields import magnetic_requirements
 from graphpe.nn.encoders.spectral.pair_levels import PairLevel, from_pairs
 from graphpe.nn.layout import graph_layout, node_pairs
-from graphpe.nn.pair_networks import PAIR_NETWORKS, PairNetworkName
+from graphpe.nn.pairs.pair_networks import PAIR_NETWORKS, PairNetworkName
 
 
 class ComplexSPE(FieldEncoder):

@@ -17,7 +17,7 @@ from graphpe.nn.encoders.base import FieldEncoder
 from graphpe.nn.encoders.spectral.laplacian_fields import laplacian_requirements
 from graphpe.nn.encoders.spectral.set_pooling import ColumnPooling, Pooling
 from graphpe.nn.layout import graph_layout
-from graphpe.nn.pair_gin import PairGIN
+from graphpe.nn.pairs.pair_gin import PairGIN
 
 
 class SignNet(FieldEncoder):

@@ -23,7 +23,7 @@ from graphpe.nn.encoders.spectral.eigenvalue_filters import (
 from graphpe.nn.encoders.spectral.laplacian_fields import laplacian_requirements
 from graphpe.nn.encoders.spectral.pair_levels import PairLevel, from_pairs
 from graphpe.nn.layout import GraphLayout, NodePairs, graph_layout, node_pairs
-from graphpe.nn.pair_networks import PAIR_NETWORKS, PairNetworkName
+from graphpe.nn.pairs.pair_networks import PAIR_NETWORKS, PairNetworkName
 from graphpe.nn.stacks import stacks_of
 
 Phi = Literal["mlp", "deepsets", "transformer", "constant"]

@@ -123,7 +123,9 @@ def test_mixed_precision_and_gradients() -> None:
 
 def test_the_network_of_graphormer() -> None:
     encoders = [EmbeddingEncoder(2, 9, 20), with_paths()]
-    network = Transformer(FEATURES, 2, 20, 2, 5, readout="cls", positional_encoders=encoders)
+    network = Transformer(
+        FEATURES, 2, 20, 2, 5, readout="virtual_node", positional_encoders=encoders
+    )
     network = network.double()
     every = [AddDegreeSE(8)(graph) for graph in graphs()]
     together = network(Batch.from_data_list(every))

@@ -12,7 +12,7 @@ from torch_geometric.data import Batch, Data
 
 from graphpe.fields import Field
 from graphpe.nn import PairEncoder, RotaryEncoder, Transformer
-from graphpe.nn.layers.transformer import rotate
+from graphpe.nn.attention.rotation import rotate
 from graphpe.testing import check_encoder
 
 
@@ -107,16 +107,15 @@ def test_attention_follows_distances_of_coordinates() -> None:
     batch = batch_of("path")
     layer = network.layers[0]
     with torch.no_grad():
-        for linear in (layer.query, layer.key):
-            linear.weight.zero_()
-            linear.bias.fill_(1.0)
+        layer.attention.project.weight[:32] = 0
+        layer.attention.project.bias[:32] = 1
     angles = encoder(batch)
     difference = (angles[:, None] - angles[None]).view(6, 6, 4, 2)
     logits = (2 * difference.cos().sum(-1) / math.sqrt(4)).permute(2, 0, 1)
     x = network.node_embedding(batch)
-    value = layer.value(x).view(6, 4, 4)
+    value = layer.attention.project(x)[:, 32:].view(6, 4, 4)
     attended = torch.einsum("hij,jhd->ihd", logits.softmax(-1), value).flatten(1)
-    z = layer.first_norm(x + layer.output(attended))
+    z = layer.first_norm(x + layer.attention.output(attended))
     expected = layer.second_norm(z + layer.feed_forward(z))
     seen = []
     layer.register_forward_hook(lambda *arguments: seen.append(arguments[-1]))
@@ -124,7 +123,7 @@ def test_attention_follows_distances_of_coordinates() -> None:
     torch.testing.assert_close(seen[0], expected)
 
 
-@pytest.mark.parametrize("readout", ["mean", "cls"])
+@pytest.mark.parametrize("readout", ["mean", "virtual_node"])
 def test_a_network_with_rotary_attention_and_biases(readout: str) -> None:
     every = list(graphs(6).values())
     for graph in every:

@@ -1,0 +1,1 @@
+"""Datasets that are downloaded, each as one dataset with its split."""

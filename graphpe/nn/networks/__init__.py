@@ -1,0 +1,1 @@
+"""Whole networks, one per file, on the frame in `base`."""

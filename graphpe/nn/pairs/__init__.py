@@ -1,0 +1,1 @@
+"""Networks on all pairs of nodes of a graph, such as the ρ of SPE and SignNet."""
