@@ -69,8 +69,8 @@ def main() -> None:
     for part in arguments.parts or PARTS:
         report[part] = PARTS[part](molecules, arguments)
         console.print(table_of(part, report[part]))
-    if arguments.out:
-        save_record(report, Path(arguments.out))
+        if arguments.out:
+            save_record(report, Path(arguments.out))
 
 
 def parse() -> argparse.Namespace:
@@ -233,7 +233,7 @@ COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
     "parameters": ("parameters", "{:,}".format),
     "milliseconds": ("step", "{:.1f} ms".format),
     "graphs_per_second": ("graphs per second", "{:,.0f}".format),
-    "ratio": ("time of PyG's / graphpe's", "{:.2f}".format),
+    "ratio": ("PyG / graphpe", "{:.2f}".format),
     "kept_mib": ("kept for backward", "{:.1f} MiB".format),
     "kept_of_pairs_mib": ("of pairs", "{:.1f} MiB".format),
     "kept_of_pairs_by_one_layer_mib": ("with 1 layer", "{:.1f} MiB".format),

@@ -111,8 +111,9 @@ def compose(
     """The configuration of a combination, as far as the suite gives it.
 
     Later settings replace earlier ones: of the card, the suite, the dataset, the encoding, the network, the entry of
-    the grid. Mappings are merged, unless the later one names another class. Transforms and encoders of the dataset and the encoding are added to those that the settings name. An
-    encoder without ``out_channels`` gets the network's ``hidden_channels``, one of angles half of them.
+    the grid. Mappings are merged, unless the later one names another class. Transforms and encoders of the dataset and
+    the encoding are added to those that the settings name. An encoder without ``out_channels`` gets the network's
+    ``hidden_channels``, one of angles half of them.
 
     Args:
         suite: The suite.

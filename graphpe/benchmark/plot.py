@@ -71,12 +71,13 @@ def write_figure(figure: Figure, path: Path) -> None:
 
 
 def _draw(axes: Axes, rows: Sequence[Row]) -> None:
-    """Means with standard deviations, and every run as a dot; dashed lines at published values."""
+    """Means with standard deviations, every run as a dot, means of validation; dashed lines at published values."""
     for place, row in enumerate(rows):
         test = row.spread("test")
         axes.plot(test.values, [place] * len(test.values), ".", color="0.6", zorder=1)
         if test.mean is not None:
             axes.errorbar(test.mean, place, xerr=test.std or 0, fmt="o", color="C0", capsize=3)
+            axes.plot(row.spread("valid").mean, place, "D", color="C0", fillstyle="none", zorder=1)
     for number, baseline in enumerate(list(published(rows))[:_MOST_PUBLISHED]):
         color = f"C{number + 1}"
         axes.axvline(baseline["mean"], color=color, linestyle="--", label=baseline["model"])
@@ -84,6 +85,6 @@ def _draw(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.5, -0.5)  # in the order of the table
     axes.set_title(heading(rows), fontsize="medium", loc="left")
-    axes.set_xlabel(f"test {rows[0].metric}")
+    axes.set_xlabel(f"test {rows[0].metric}, diamonds: valid")
     if axes.get_legend_handles_labels()[1]:
         axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))

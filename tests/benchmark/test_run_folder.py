@@ -180,3 +180,13 @@ def test_adopting_leaves_a_whole_run(tmp_path: Path, runs: list[Run], finish: Ca
         "run.yaml",
         "version_0",
     ]
+
+
+def test_where_the_source_of_a_split_is_does_not_matter() -> None:
+    def config(root: str, fraction: float = 0.5) -> dict:
+        source = {"class_path": "OGBSource", "init_args": {"name": "ogbg-molesol", "root": root}}
+        arguments = {"small_fraction": fraction, "source": source}
+        return {"data": {"dataset": {"class_path": "SizeSplit", "init_args": arguments}}}
+
+    assert fingerprint(config("data/ogb")) == fingerprint(config("/elsewhere"))
+    assert fingerprint(config("data/ogb")) != fingerprint(config("data/ogb", 0.6))
