@@ -63,7 +63,7 @@ def main() -> None:
     report = {
         **circumstances(" ".join(["python", *sys.argv])),
         "batch_size": arguments.batch_size,
-        **vars(arguments.size),
+        "size": vars(arguments.size),
     }
     console = Console(width=120)
     for part in arguments.parts or PARTS:

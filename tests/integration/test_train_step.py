@@ -20,6 +20,7 @@ import train_step
 from benchmark_graphs import dataset_of
 from step_memory import step_memory
 from train_step_cases import Size, attending_cases, layer_cases, made_graphs, network_cases
+from train_step_table import PAGE, RECORD, markdown
 
 SIZE = Size(channels=24, layers=2, heads=2)
 GRAPHS = [23, 14, 40]
@@ -88,6 +89,7 @@ def test_the_benchmark_runs(
     finally:
         torch.set_num_threads(threads)
     report = json.loads(out.read_text())
+    assert report["size"] == {"channels": 8, "layers": 1, "heads": 2}
     assert set(train_step.PARTS) <= set(report)
     rows = {row["network"]: row for row in report["networks"]}
     assert rows["GPSConv, multihead"]["ratio"] > 0
@@ -99,3 +101,8 @@ def test_parts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["train_step.py", "speed", "--zinc", "nowhere"])
     with pytest.raises(SystemExit):
         train_step.main()
+
+
+def test_the_page_has_the_table_of_the_record() -> None:
+    text = markdown(json.loads(RECORD.read_text()))
+    assert f"<!-- table: train-step -->\n{text}\n<!-- end -->" in PAGE.read_text()

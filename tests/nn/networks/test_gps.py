@@ -238,7 +238,10 @@ def test_angles_rotate_queries_and_keys() -> None:
         ({"hidden_channels": 2, "heads": 1}, "hidden_channels is 2; it must be at least 4"),
         ({"conv": "none", "attention": "none"}, "conv and attention are both 'none'"),
         ({"attention_dropout": 1.0}, "attention_dropout is 1.0"),
-        ({"attention": "linear"}, "attention_dropout is 0.5, but linear attention has no weights"),
+        (
+            {"attention": "linear", "attention_dropout": 0.5},
+            "attention_dropout is 0.5, but linear attention has no weights",
+        ),
         ({"attention": "none", "readout": "virtual_node"}, "readout is 'virtual_node'.*is 'none'"),
         (
             {
