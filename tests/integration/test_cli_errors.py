@@ -43,11 +43,11 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
             1,
             "no key 'model.lrr'; did you mean 'lr'? valid: betas, lr, min_lr, network",
         ),
-        ("data.batchsize", 8, "did you mean 'batch_size'? valid: batch_size, dataset, encodings"),
+        ("data.batchsize", 8, "did you mean 'batch_size'? valid: batch_size, bucket_by_size, dataset, encodings"),
         (
             "task.metrik",
             "mae",
-            "no key 'task.metrik'; did you mean 'metric'? valid: average, end_penalty, kind",
+            "no key 'task.metrik'; did you mean 'metric'? valid: average, class_weights, end_penalty, kind",
         ),
         ("features.node_cat", [3], "did you mean 'node_categories'?"),
         ("card.titel", "x", "no key 'card.titel'; did you mean 'title'?"),
@@ -60,7 +60,7 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         # An unknown class.
         ("model.network.class_path", "GraphTransfomer", "did you mean 'GraphTransformer'? valid"),
         ("model.network", "GIN", "no class 'GIN'; did you mean 'GINE'?"),
-        ("model.network.class_path", "NodeEncoder", "no class 'NodeEncoder'; valid: GINE"),
+        ("model.network.class_path", "NodeEncoder", "no class 'NodeEncoder'; valid: EncodeProcessDecode, GINE"),
         (f"{ENCODING}.class_path", "AddRandomWalk", "did you mean 'AddRandomWalkPE'? valid: Add"),
         ("data.dataset.class_path", "OGB", "no class 'OGB'; valid: "),
         ("data.dataset.class_path", "graphpe.data.OGBSorce", "did you mean 'OGBSource'? valid: "),
@@ -150,7 +150,7 @@ def test_a_file_that_is_no_configuration(
 
 def test_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fti"]) == 2
-    assert "did you mean 'fit'? valid: encodings, fit, predict" in _error(capsys)
+    assert "did you mean 'fit'? valid: benchmark, encodings, fit, predict" in _error(capsys)
     assert main(["encodings", "--all"]) == 2
     assert "takes no options" in _error(capsys)
 

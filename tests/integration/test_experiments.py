@@ -26,6 +26,16 @@ NETWORK = REPOSITORY / "experiments" / "ogb-mol" / "graph_transformer.yaml"
 def test_every_experiment_trains(experiment: Path, molecules: Path, tmp_path: Path) -> None:
     """On the bundled molecules, whatever dataset it is for: one batch of each part."""
     card = REPOSITORY / "datasets" / "ogbg-molesol.yaml"
+    if (
+        experiment.stem == "graphormer"
+    ):  # its encoder embeds bonds, which these molecules have more columns of
+        settings = yaml.safe_load(experiment.read_text())
+        *_, bias = settings["model"]["network"]["init_args"]["positional_encoders"]
+        bias["init_args"]["edge_categories"] = yaml.safe_load(card.read_text())["features"][
+            "edge_categories"
+        ]
+        experiment = tmp_path / "graphormer.yaml"
+        experiment.write_text(yaml.safe_dump(settings))
     options = [
         f"--data.dataset.init_args.root={molecules}",
         f"--experiment.folder={tmp_path}",

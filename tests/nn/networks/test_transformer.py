@@ -207,7 +207,7 @@ def test_pairs_bias_the_attention_of_their_first_node() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"readout": "median"}, "readout is 'median'; it must be 'mean', .* or 'cls'"),
+        ({"readout": "median"}, "readout is 'median'; it must be 'mean', .* or 'virtual_node'"),
         ({"heads": 7}, r"heads is 7, which does not divide the 256 channels"),
         ({"num_layers": 0}, "num_layers is 0"),
         ({"out_channels": 0}, "out_channels is 0"),
