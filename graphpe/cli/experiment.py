@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jsonargparse import ActionConfigFile
+from jsonargparse import ActionConfigFile, Namespace
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Timer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
@@ -162,6 +162,10 @@ class ExperimentCLI(LightningCLI):
         self.timer = Timer()
         self.predictions = PredictionWriter()
         settings = self._get(self.config_init, "trainer")
+        if not isinstance(settings, Namespace):
+            raise ConfigError(
+                f"trainer is {settings!r}; it must be a mapping of options, max_epochs: 20 say"
+            )
         callbacks: list[Callback] = [self.timer, self.predictions]
         self.last = LastCheckpoint()
         if self.subcommand == "fit" and settings.enable_checkpointing is not False:

@@ -16,6 +16,7 @@ from graphpe.data.loading import (
     loader_of,
 )
 from graphpe.data.sources import GraphSource, Part
+from graphpe.data.storage import require_alike
 from graphpe.fields import Field
 from graphpe.precompute import encode
 from graphpe.tasks import Features
@@ -56,7 +57,7 @@ class GraphDataModule(LightningDataModule):
     Raises:
         TypeError: If ``dataset`` or ``encodings`` is of another kind.
         ValueError: If a setting is out of range, two encodings write the same field, or (in `setup`) the data can't be
-            loaded, can't be encoded, or aren't as ``features`` says.
+            loaded, can't be encoded, aren't alike, or aren't as ``features`` says.
     """
 
     def __init__(
@@ -112,6 +113,8 @@ class GraphDataModule(LightningDataModule):
                 f"{type(self.dataset).__name__}.load gives no split index for {absent[0]!r}; it must give train, valid "
                 "and test"
             )
+        if isinstance(graphs, list):
+            require_alike(graphs)
         self.fields = {**getattr(graphs, "fields", {}), **self.fields}
         if self.features is not None:
             check_features(self.features, graphs)

@@ -45,9 +45,19 @@ def pack_graphs(graphs: Sequence[Data]) -> Packed:
     """
     if not graphs:
         return {}, {}
-    _require_alike((f"graph {number}", graph.to_dict()) for number, graph in enumerate(graphs))
+    require_alike(graphs)
     data, slices, _ = collate(Data, list(graphs), increment=False, add_batch=False)
     return pack(data, dict(slices))
+
+
+def require_alike(graphs: Iterable[Data]) -> None:
+    """Refuses graphs that can't be in one batch.
+
+    Raises:
+        ValueError: If a graph has other attributes than the first one, or of another kind. PyG would leave them out, or
+            fail in the middle of training, depending on the order of the graphs.
+    """
+    _require_alike((f"graph {number}", graph.to_dict()) for number, graph in enumerate(graphs))
 
 
 def number_of_graphs(packed: Packed) -> int:

@@ -13,6 +13,8 @@ from torch_geometric.nn.resolver import aggregation_resolver
 # What may be given for an aggregation.
 AggregationKind = str | Sequence[str] | aggr.Aggregation
 
+# The usual names, for messages.
+_NAMES = ("max", "mean", "median", "min", "mul", "softmax", "std", "sum", "var")
 # They take rows in any order and give 0 for a group without rows. Others want the rows of a group together, or fail or
 # give something else for no rows.
 _PLAIN = (
@@ -122,7 +124,9 @@ def _build(aggregation: AggregationKind, name: str) -> aggr.Aggregation:
         return aggregation_resolver(list(aggregation) if is_list else aggregation)
     except (TypeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else "no reason given"
+        # PyG would go on with the names of all its classes, in no order.
+        reason = reason.partition(" among choices ")[0]
         raise ValueError(
-            f"{name} is {aggregation!r}, which PyG can't make an aggregation of ({reason}); give a name such as 'sum', "
-            "'mean', 'max', 'std' or 'softmax', a list of names, or an Aggregation"
+            f"{name} is {aggregation!r}, which PyG can't make an aggregation of ({reason}); give a name ("
+            f"{', '.join(map(repr, _NAMES))}), a list of names, or an Aggregation"
         ) from error

@@ -72,9 +72,15 @@ def graph_layout(data: Data) -> GraphLayout:
         data: A PyG ``Batch`` or ``Data``.
 
     Raises:
+        TypeError: If ``data`` is neither, but a list of graphs, say.
         ValueError: If a batch of several graphs has lost its ``batch`` vector, or if ``batch`` does not fit the nodes
             or ``ptr``, is not sorted or has negative numbers, since nodes would then silently be mixed across graphs.
     """
+    if not isinstance(data, Data):
+        raise TypeError(
+            f"the graphs came as a {type(data).__name__}; give a Data, or for a list of graphs "
+            "torch_geometric.data.Batch.from_data_list(graphs)"
+        )
     num_nodes = data.num_nodes
     if num_nodes is None:
         raise ValueError(

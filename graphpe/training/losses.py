@@ -43,6 +43,7 @@ def read_targets(task: Task, batch: Data) -> Tensor:
         )
     rows = number_of_rows(task, batch)
     if not _fits(task, target, rows):
+        _check_number_of_rows(task, batch, target, rows)
         raise ValueError(
             f"`y` has shape {list(target.shape)} for {number_of_graphs(batch)} graphs with {rows} {task.level}s, but "
             f"task.num_targets is {task.num_targets}; `y` of one graph must be a tensor "
@@ -70,6 +71,19 @@ def _fits(task: Task, target: Tensor, rows: int) -> bool:
     # Equal numbers are not enough: matrices [n, n] of graphs of one size are no rows of pairs.
     is_flat = task.num_targets == 1 and target.shape == (rows,)
     return is_flat or target.shape == (rows, task.num_targets)
+
+
+def _check_number_of_rows(task: Task, batch: Data, target: Tensor, rows: int) -> None:
+    """Raises a ValueError if there are more or fewer rows of ``y`` than nodes, edges or pairs."""
+    if task.level == "graph" or target.dim() == 0 or len(target) == rows:
+        return
+    graphs = number_of_graphs(batch)
+    where = "the graph has" if graphs == 1 else f"the {graphs} graphs have"
+    columns = ", a row per column of edge_index" if task.level == "edge" else ""
+    raise ValueError(
+        f"`y` has {len(target)} rows, but {where} {rows} {task.level}s; `y` of one graph must be a tensor "
+        f"[{_ROWS[task.level]}, {task.num_targets}]{columns}"
+    )
 
 
 def _check_range(task: Task, target: Tensor) -> None:

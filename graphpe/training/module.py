@@ -120,8 +120,9 @@ class GraphPredictor(LightningModule):
         fields = getattr(self.trainer.datamodule, "fields", None)
         if fields is None:
             return
-        self.network.check_fields(fields)
         parts = getattr(self.trainer.datamodule, "parts", {})
+        train = parts.get("train", ())
+        self.network.check_fields(fields, train[0].keys() if len(train) else ())
         if stage == "fit" and "train" in parts and self.network.lacks_statistics:
             self.network.learn_statistics(parts["train"])
         # Fields that come with a dataset are no reason for a warning: nobody asked for them.

@@ -16,7 +16,6 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 from rich.table import Table
 from torch_geometric.data import Data, Dataset
-from torch_geometric.loader import DataLoader
 
 from graphpe.checks import require_boolean, require_number, require_positive_integer, require_seed
 from graphpe.data import GraphDataModule
@@ -171,8 +170,7 @@ def _check_encoder(encoder: object) -> None:
 
 def _statistics(module: GraphDataModule, targets: list[Target]) -> list[Statistics]:
     """Those of the training part; raises a ValueError where nothing varies."""
-    batches = DataLoader(module.parts["train"], batch_size=module.batch_size)
-    statistics = statistics_of(targets, batches)
+    statistics = statistics_of(targets, module.loader("train"))
     if not any(bool(one.varies.any()) for one in statistics):
         raise ValueError(
             "all targets are constant over the training part, so there is nothing to learn; take other encodings or "

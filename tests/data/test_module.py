@@ -515,3 +515,23 @@ def test_parts_know_the_numbers_of_their_graphs_in_the_whole() -> None:
     for part, loader in (("valid", data.val_dataloader()), ("test", data.test_dataloader())):
         assert graph_order(loader).tolist() == Shuffled.index[part].tolist()
         assert labels(loader) == [number + 1.0 for number in Shuffled.index[part].tolist()]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "message"),
+    [
+        ("y", None, r"graph 4 has the attributes \['edge_index', 'x'\].*graph 0"),
+        ("smiles", "C", r"graph 4 has the attributes \[.*'smiles'"),
+        ("x", torch.rand(3, 2), r"x of graph 4 is .*\[any, 2\].*graph 0.*\[any, 1\]"),
+    ],
+)
+def test_graphs_that_no_batch_could_hold_are_refused_at_once(attribute, value, message) -> None:
+    """PyG fails in the middle of training, or drops the attribute, as the order of graphs has it."""
+    edges = torch.tensor([[0, 1], [1, 2]])
+    graphs = [Data(x=torch.rand(3, 1), edge_index=edges, y=torch.rand(1, 1)) for _ in range(6)]
+    setattr(graphs[4], attribute, value)
+    if value is None:
+        del graphs[4][attribute]
+    module = GraphDataModule(InMemorySource(graphs[:2], graphs[2:4], graphs[4:]))
+    with pytest.raises(ValueError, match=message):
+        module.setup()

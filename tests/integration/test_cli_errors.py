@@ -43,7 +43,11 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
             1,
             "no key 'model.lrr'; did you mean 'lr'? valid: betas, lr, min_lr, network",
         ),
-        ("data.batchsize", 8, "did you mean 'batch_size'? valid: batch_size, bucket_by_size, dataset, encodings"),
+        (
+            "data.batchsize",
+            8,
+            "did you mean 'batch_size'? valid: batch_size, bucket_by_size, dataset, encodings",
+        ),
         (
             "task.metrik",
             "mae",
@@ -60,7 +64,11 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         # An unknown class.
         ("model.network.class_path", "GraphTransfomer", "did you mean 'GraphTransformer'? valid"),
         ("model.network", "GIN", "no class 'GIN'; did you mean 'GINE'?"),
-        ("model.network.class_path", "NodeEncoder", "no class 'NodeEncoder'; valid: EncodeProcessDecode, GINE"),
+        (
+            "model.network.class_path",
+            "NodeEncoder",
+            "no class 'NodeEncoder'; valid: EncodeProcessDecode, GINE",
+        ),
         (f"{ENCODING}.class_path", "AddRandomWalk", "did you mean 'AddRandomWalkPE'? valid: Add"),
         ("data.dataset.class_path", "OGB", "no class 'OGB'; valid: "),
         ("data.dataset.class_path", "graphpe.data.OGBSorce", "did you mean 'OGBSource'? valid: "),

@@ -103,6 +103,12 @@ def test_an_instance_is_copied_and_keeps_its_mode() -> None:
         ("nothing", ValueError, "rho is 'nothing', which PyG can't make an aggregation of"),
         ("quantile", ValueError, "rho is 'quantile', which PyG can't"),
         ([], ValueError, r"rho is \[\], which PyG can't"),
+        (
+            "summ",
+            ValueError,
+            r"\(Could not resolve 'summ'\); give a name \('max', 'mean', 'median', 'min', 'mul', 'softmax', 'std', "
+            r"'sum', 'var'\), a list of names, or an Aggregation$",
+        ),
         (["sum", "nothing"], ValueError, "which PyG can't make an aggregation of"),
         (3, TypeError, "rho is a int; it must be the name"),
         (

@@ -40,6 +40,13 @@ def test_a_data_is_one_graph() -> None:
     assert layout.batch.tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("graphs", [[Data(num_nodes=1)], (), torch.zeros(2), None])
+def test_what_is_no_batch_is_refused(graphs: object) -> None:
+    with pytest.raises(TypeError, match=r"a \w+; give a Data, .*Batch.from_data_list\(") as error:
+        graph_layout(graphs)
+    assert "\n" not in str(error.value)
+
+
 def test_empty_graphs_count() -> None:
     layout = graph_layout(batch_of("no nodes", "one node", "no nodes"))
     assert layout.sizes.tolist() == [0, 1, 0]

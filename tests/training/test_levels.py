@@ -157,12 +157,24 @@ def test_targets_of_another_level_are_refused(level: TaskLevel, rows: str) -> No
         read_targets(_task(level), batch)
 
 
+def test_the_number_of_rows_is_compared_with_that_of_edges() -> None:
+    """Labels of bonds, each of which is two edges."""
+    edge_index = torch.arange(50).repeat(2, 1)
+    graphs = [Data(edge_index=edge_index, y=torch.zeros(25), num_nodes=50) for _ in range(5)]
+    with pytest.raises(ValueError, match="`y` has 125 rows, but the 5 graphs have 250 edges; "):
+        read_targets(_task("edge"), Batch.from_data_list(graphs))
+    with pytest.raises(ValueError, match="`y` has 25 rows, but the graph has 50 nodes; "):
+        read_targets(_task("node"), graphs[0])
+    with pytest.raises(ValueError, match=r"`y` has shape \[50, 2\].*num_targets is 1"):
+        read_targets(_task("edge"), Data(edge_index=edge_index, y=torch.zeros(50, 2), num_nodes=50))
+
+
 def test_matrices_are_no_rows_of_pairs() -> None:
     """Graphs of equal sizes collate, and matrices have as many numbers as there are pairs."""
     task = _task("pair")
     y = torch.arange(9.0).view(3, 3)
     graphs = [Data(y=y, num_nodes=3), Data(y=-y, num_nodes=3)]
-    with pytest.raises(ValueError, match=r"`y` has shape \[6, 3\].*\[n \* n, 1\]"):
+    with pytest.raises(ValueError, match=r"`y` has 6 rows, .* 18 pairs; .*\[n \* n, 1\]"):
         read_targets(task, Batch.from_data_list(graphs))
     for shape in ((9,), (9, 1)):
         right = [Data(y=graph.y.reshape(shape), num_nodes=3) for graph in graphs]

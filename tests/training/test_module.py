@@ -94,6 +94,16 @@ def test_encodings_that_no_encoder_reads_are_reported(tmp_path: Path) -> None:
         quiet_trainer(tmp_path, fast_dev_run=True).fit(predictor, _data_module([ENCODED]))
 
 
+def test_fields_that_graphs_carry_need_no_declaration(tmp_path: Path) -> None:
+    """Transforms of PyG, ours among them, write attributes that nobody declares."""
+    source = InMemorySource(*([ENCODED(graph) for graph in cycles(9, seed=s)] for s in range(3)))
+    predictor = GraphPredictor(network(encoders=[NodeEncoder(4, 8)]), REGRESSION)
+    quiet_trainer(tmp_path, fast_dev_run=True).fit(predictor, GraphDataModule(source))
+    predictor = GraphPredictor(network(encoders=[NodeEncoder(3, 8)]), REGRESSION)
+    with pytest.raises(ValueError, match="'random_walk_pe' has 4 columns"):
+        quiet_trainer(tmp_path, fast_dev_run=True).fit(predictor, GraphDataModule(source))
+
+
 class _SourceWithField(InMemorySource):
     fields: ClassVar = {"node_depth": Field("node_depth", "node", 1)}
 

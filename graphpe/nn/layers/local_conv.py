@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
 _GIVEN = ("x", "edge_index", "edge_attr", "edge_weight")
+# Not inputs, but how the call is made.
+_OPTIONS = ("size", "return_attention_weights", "kwargs")
 
 
 class LocalConv(nn.Module):
@@ -23,8 +27,8 @@ class LocalConv(nn.Module):
 
     Raises:
         TypeError: If ``conv`` is no convolution of PyG.
-        ValueError: If it needs more than nodes and edges, was built for edges of another width, or keeps what it
-            computed for the first batch.
+        ValueError: If it needs more than nodes and edges, was built for nodes or edges of another width, returns
+            another one, or keeps what it computed for the first batch.
     """
 
     def __init__(self, conv: MessagePassing, channels: int) -> None:
@@ -54,6 +58,7 @@ class LocalConv(nn.Module):
                 f"conv is a {name} for edges of width {_edge_width(conv, channels)}, but vectors of edges have the "
                 f"width of nodes; make it {channels}"
             )
+        self._try(channels, [name for name in taken if name not in _GIVEN + _OPTIONS])
 
     def forward(
         self,
@@ -72,22 +77,47 @@ class LocalConv(nn.Module):
 
         Returns:
             ``[R, channels]``.
-
-        Raises:
-            ValueError: If the convolution returns another width.
         """
         given = {}
         if self.reads_edges:
             given["edge_attr"] = edge
         if self.reads_weights and edge_weight is not None:
             given["edge_weight"] = edge_weight
-        out = self.conv(x, edge_index, **given)
+        return self.conv(x, edge_index, **given)
+
+    def _try(self, channels: int, not_given: list[str]) -> None:
+        """Refuses a convolution that can't map a path of three nodes: few say what they were built for."""
+        if any(parameter.is_meta for parameter in self.conv.parameters()):
+            return
+        # A copy, since a lazy convolution draws its weights in the first call, which are to differ between layers.
+        trial = copy.deepcopy(self).cpu().eval()
+        dtypes = [p.dtype for p in trial.parameters() if p.is_floating_point()]
+        name, dtype = type(self.conv).__name__, dtypes[0] if dtypes else None
+        with torch.device("cpu"), torch.random.fork_rng(devices=[]), torch.no_grad():
+            x, edge = torch.zeros(3, channels, dtype=dtype), torch.zeros(4, channels, dtype=dtype)
+            edge_index = torch.tensor([[1, 0, 2, 1], [0, 1, 1, 2]])
+            try:
+                out = trial(x, edge_index, edge)
+            except Exception as error:  # of any kind: whatever the convolution stumbles over
+                reason = (str(error).splitlines() or [type(error).__name__])[0]
+                if not_given:
+                    reason += f"; it gets no {' or '.join(not_given)}"
+                edges, remedy = "", ""
+                if self.reads_edges:
+                    edges, remedy = " and edges", f" (edge_dim={channels}, say)"
+                raise ValueError(
+                    f"conv is a {name} that fails on nodes{edges} of width {channels} ({reason}); build it for "
+                    f"this width{remedy}, and take one that needs no inputs but nodes, edges and vectors of edges"
+                ) from error
+        if not isinstance(out, Tensor):
+            raise ValueError(
+                f"conv is a {name} that returns a {type(out).__name__}; take one that returns a tensor of nodes"
+            )
         if out.shape != x.shape:
             raise ValueError(
-                f"conv is a {type(self.conv).__name__} that returns {out.size(-1)} channels, but its output is added "
-                f"to nodes of {x.size(1)}; make out_channels times heads {x.size(1)}, or take concat=False"
+                f"conv is a {name} that returns {out.size(-1)} channels, but its output is added to nodes of "
+                f"{channels}; make out_channels times heads {channels}, or take concat=False"
             )
-        return out
 
 
 def _edge_width(conv: MessagePassing, channels: int) -> int | None:

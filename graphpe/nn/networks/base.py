@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import ClassVar
 
 from torch import Tensor, nn
@@ -169,13 +169,15 @@ class GraphNetwork(nn.Module, ABC):
         """Width of the output of each encoder of a level and role, in their order."""
         return _widths(self.positional_encoders, level, role)
 
-    def check_fields(self, fields: Mapping[str, Field]) -> None:
+    def check_fields(self, fields: Mapping[str, Field], carried: Collection[str] = ()) -> None:
         """Checks before training that a dataset has what the encoders read.
 
         Warns, once per encoder and field, of a symmetry of a field that the encoder does not cover.
 
         Args:
             fields: The fields of the dataset, by name.
+            carried: Attributes that its graphs have. What isn't declared, but carried (written by a transform of PyG,
+                say), is checked when a batch comes.
 
         Raises:
             TypeError: If ``fields`` is not a mapping.
@@ -190,6 +192,8 @@ class GraphNetwork(nn.Module, ABC):
             name = type(encoder).__name__
             for requirement in encoder.requires:
                 field = fields.get(requirement.name)
+                if field is None and requirement.name in carried:
+                    continue
                 requirement.check(field, name)
                 self._warn_of_symmetry(number, encoder, field)
 

@@ -106,7 +106,7 @@ class GPS(GraphNetwork):
             out_channels=out_channels, hidden_channels=hidden_channels, num_layers=num_layers
         )
         if not isinstance(conv, MessagePassing):
-            require_choice("conv", conv, _CONVS)
+            _check_name(conv, hidden_channels)
         require_choice("attention", attention, _ATTENTIONS)
         require_choice("readout", readout, ("mean", "sum", "max", "attention", "virtual_node"))
         super().__init__(
@@ -215,6 +215,22 @@ class GPS(GraphNetwork):
                 f"attention is {kind!r}, which has no place for a bias from encodings of pairs; take 'dense', level "
                 "'pair', or an encoder of nodes"
             )
+
+
+def _check_name(conv: object, channels: int) -> None:
+    """Refuses a ``conv`` that is neither a convolution of PyG nor the name of one of ours."""
+    if isinstance(conv, str) and conv in _CONVS:
+        return
+    given = repr(conv)
+    if isinstance(conv, type):
+        given = f"the class {conv.__name__}"
+    elif not isinstance(conv, str):
+        given = f"a {type(conv).__name__}"
+    *others, last = map(repr, _CONVS)
+    raise ValueError(
+        f"conv is {given}; it must be {', '.join(others)} or {last}, or an instance of a convolution of "
+        f"torch_geometric.nn, SAGEConv({channels}, {channels}) say"
+    )
 
 
 def _fresh(

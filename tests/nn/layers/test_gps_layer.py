@@ -8,6 +8,7 @@ import pytest
 import torch
 from nn_batches import batch_of
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch_geometric.nn import (
     CGConv,
     ChebConv,
@@ -21,6 +22,7 @@ from torch_geometric.nn import (
     GraphConv,
     MessagePassing,
     ResGatedGraphConv,
+    RGCNConv,
     SAGEConv,
     TransformerConv,
 )
@@ -36,6 +38,13 @@ C = 8
 
 def perceptron() -> nn.Sequential:
     return nn.Sequential(nn.Linear(C, C), nn.ReLU(), nn.Linear(C, C))
+
+
+class TwoOutputs(GCNConv):
+    """Returns more than nodes."""
+
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index), edge_index
 
 
 def places_of(batch) -> AttentionPlaces:
@@ -168,6 +177,24 @@ def test_any_convolution_of_pyg(name: str, weighted: bool) -> None:
         (lambda: FAConv(C), ValueError, "conv is a FAConv, whose forward needs 'x_0'"),
         (lambda: GCNConv(C, C, cached=True), ValueError, "GCNConv with cached=True"),
         (lambda: GATConv(C, C, edge_dim=3), ValueError, "GATConv for edges of width 3.*make it 8"),
+        (lambda: GATConv(C, C, heads=2), ValueError, r"GATConv that returns 16 channels.*heads 8"),
+        (
+            lambda: SAGEConv(3, C),
+            ValueError,
+            "a SAGEConv that fails on nodes of width 8 .*build it",
+        ),
+        (
+            lambda: GINEConv(perceptron(), edge_dim=3),
+            ValueError,
+            r"GINEConv that fails on nodes and edges of width 8 .*\(edge_dim=8, say\)",
+        ),
+        (lambda: CGConv(C), ValueError, "CGConv that fails on nodes and edges of width 8"),
+        (
+            lambda: RGCNConv(C, C, 4),
+            ValueError,
+            "RGCNConv that fails .*gets no edge_type.*needs no",
+        ),
+        (lambda: TwoOutputs(C, C), ValueError, "TwoOutputs that returns a tuple"),
     ],
 )
 def test_convolutions_that_do_not_fit(build: Callable, error: type, message: str) -> None:
@@ -176,11 +203,47 @@ def test_convolutions_that_do_not_fit(build: Callable, error: type, message: str
     assert "\n" not in str(raised.value)
 
 
-def test_a_convolution_to_another_width() -> None:
+@pytest.mark.parametrize("name", [*CONVS, "with statistics"])
+def test_the_trial_leaves_no_trace(name: str) -> None:
+    """Neither in the convolution, of which a lazy one has no weights yet, nor in the random numbers."""
+    mlp = nn.Sequential(nn.Linear(C, C), nn.BatchNorm1d(C), nn.Dropout(0.5))
+    conv = GINEConv(mlp) if name == "with statistics" else CONVS[name][0]()
+    modes = [part.training for part in conv.modules()]
+    before = {key: value.clone() for key, value in buffers_and_weights(conv)}
+    state = torch.get_rng_state()
+    local = LocalConv(conv, C)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert local.conv is conv
+    assert [part.training for part in conv.modules()] == modes
+    after = dict(buffers_and_weights(conv))
+    assert after.keys() == before.keys()
+    assert all(torch.equal(after[key], value) for key, value in before.items())
+
+
+def buffers_and_weights(conv: nn.Module) -> list[tuple[str, torch.Tensor]]:
+    every = [*conv.named_parameters(), *conv.named_buffers()]
+    return [(key, value) for key, value in every if not is_lazy(value)]
+
+
+def test_lazy_layers_draw_weights_of_their_own() -> None:
     batch = batch_of("path")
-    conv = LocalConv(GATConv(C, C, heads=2), C)
-    with pytest.raises(ValueError, match=r"GATConv that returns 16 channels.*heads 8"):
-        conv(torch.randn(6, C), batch.edge_index)
+    first, second = (LocalConv(SAGEConv(-1, C), C) for _ in range(2))
+    assert is_lazy(first.conv.lin_l.weight)
+    for conv in (first, second):
+        conv(torch.randn(batch.num_nodes, C), batch.edge_index)
+    assert not torch.equal(first.conv.lin_l.weight, second.conv.lin_l.weight)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_convolutions_of_another_dtype_are_tried_in_it(dtype: torch.dtype) -> None:
+    LocalConv(GATConv(C, C).to(dtype), C)
+    with pytest.raises(ValueError, match="fails on nodes of width 8"):
+        LocalConv(GATConv(3, C).to(dtype), C)
+
+
+def test_convolutions_without_memory_are_not_tried() -> None:
+    with torch.device("meta"):
+        assert LocalConv(GATConv(C, C), C).conv.lin.weight.is_meta
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,19 @@ import pytest
 import torch
 from jsonargparse import ArgumentParser
 from nn_batches import FEATURES, batch_of, count_parameters, graphs, largest_error
+from torch import nn
 from torch_geometric.data import Batch, Data
-from torch_geometric.nn import CGConv, GATv2Conv, GCNConv, GINEConv, GraphConv, TransformerConv
+from torch_geometric.nn import (
+    CGConv,
+    GATv2Conv,
+    GCNConv,
+    GINEConv,
+    GraphConv,
+    PNAConv,
+    RGCNConv,
+    SAGEConv,
+    TransformerConv,
+)
 
 from graphpe.nn import GPS, FieldEncoder, GraphNetwork, NodeEncoder, PairEncoder
 from graphpe.nn.layers.gine_conv import GINEConvolution
@@ -155,6 +166,14 @@ def test_each_layer_has_a_convolution_of_its_own() -> None:
     assert not torch.equal(first.conv.conv.lin_key.weight, second.conv.conv.lin_key.weight)
 
 
+def test_lazy_convolutions_and_those_with_tensors_for_arguments() -> None:
+    degrees = torch.tensor([1, 4, 2])
+    scaled = PNAConv(16, 16, ["mean", "max"], ["identity", "amplification"], degrees, edge_dim=16)
+    for conv in (SAGEConv(-1, 16), scaled):
+        network = GPS(FEATURES, 2, 16, 2, 4, conv=conv)
+        assert network(batch_of()).isfinite().all()
+
+
 def test_weights_of_edges_reach_the_convolution() -> None:
     network, batch = gps({"conv": GraphConv(16, 16)}).eval(), batch_of("path", "complete")
     expected = network(batch)
@@ -230,6 +249,17 @@ def test_angles_rotate_queries_and_keys() -> None:
     ("arguments", "message"),
     [
         ({"conv": "gat"}, "conv is 'gat'; it must be 'gine', 'gated_gcn' or 'none'"),
+        (
+            {"conv": SAGEConv},
+            r"the class SAGEConv; it .* or an instance of a convolution of torch_geometric.nn, SAGEConv\(64, 64\)",
+        ),
+        ({"conv": nn.Sequential(nn.Linear(64, 64))}, "conv is a Sequential; it .* or an instance"),
+        ({"conv": nn.Linear}, "conv is the class Linear; it .* or an instance"),
+        ({"conv": None}, "conv is a NoneType; it .* or an instance"),
+        ({"conv": SAGEConv(32, 64)}, "SAGEConv that fails on nodes of width 64"),
+        ({"conv": SAGEConv(64, 32)}, "SAGEConv that returns 32 channels"),
+        ({"conv": GINEConv(nn.Linear(64, 64), edge_dim=4)}, "GINEConv that fails.*edge_dim=64"),
+        ({"conv": RGCNConv(64, 64, 4)}, "RGCNConv that fails.*no edge_type"),
         ({"attention": "full"}, "attention is 'full'; it must be 'dense', 'linear'"),
         ({"norm": "graph"}, "norm is 'graph'"),
         ({"readout": "cls"}, "readout is 'cls'"),

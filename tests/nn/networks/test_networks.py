@@ -370,7 +370,9 @@ def test_encoder_of_another_level_is_refused() -> None:
         def forward(self, data):
             raise NotImplementedError
 
-    with pytest.raises(ValueError, match="EdgeEncoder encodes edges, but a NodeMLP of level 'graph' has no use"):
+    with pytest.raises(
+        ValueError, match="EdgeEncoder encodes edges, but a NodeMLP of level 'graph' has no use"
+    ):
         NodeMLP(FEATURES, hidden_channels=16, positional_encoders=[EdgeEncoder()])
 
 
