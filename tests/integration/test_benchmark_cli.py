@@ -62,7 +62,14 @@ def _folder(suite: dict[str, Any], name: str = _RUN) -> RunFolder:
 
 def _start(*options: str) -> subprocess.Popen:
     words = [sys.executable, "-m", "graphpe.cli", "benchmark", "--config", "suite.yaml", *options]
-    return subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A shell lets what it starts in the background ignore Ctrl-C, and so would this process.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
 
 
 def _wait_for_epoch(folder: RunFolder, epoch: int) -> None:

@@ -117,7 +117,7 @@ class GraphTransformer(GraphNetwork):
             if encoder.level == "edge" and self.level != "edge":
                 raise ValueError(
                     f"{type(encoder).__name__} encodes edges, but a GraphTransformer with attention='full' doesn't use "
-                    "them; take attention='sparse', level 'edge', GINE, or an encoder of nodes"
+                    "them; take attention='sparse', level 'edge', GPS, GINE, or an encoder of nodes"
                 )
 
     def _edges(
