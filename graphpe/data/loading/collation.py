@@ -197,6 +197,15 @@ def _collated(graphs: Sequence[Data]) -> tuple[Data, dict[str, Tensor], list[str
             raise NotCollatable(f"graph {number} has other attributes than graph 0")
     if "ptr" in names:
         raise NotCollatable("graph 0 has an attribute 'ptr', which is one of batches")
+    first = graphs[0]._store
+    if (
+        not any(isinstance(first.get(name), Tensor) for name in ("x", "pos"))
+        and "num_nodes" not in names
+    ):
+        # PyG counts nodes by tensors whose name has "node"; put together, numbers would look like one.
+        for name in names:
+            if "node" in name and isinstance(first[name], int | float):
+                raise NotCollatable(f"{name!r} is a number of nodes by its name, but no tensor")
     for name in names:
         kinds = {_kind(name, data._store[name]) for data in graphs}
         if len(kinds) > 1:

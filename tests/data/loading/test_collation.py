@@ -16,7 +16,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
 from graphpe import encode
-from graphpe.data.loading import CollatedGraphs, NotCollatable
+from graphpe.data.loading import CollatedGraphs, GraphBatches, NotCollatable
 from graphpe.transforms import (
     AddHodgePE,
     AddLaplacianEigenvectorPE,
@@ -334,3 +334,14 @@ def test_what_pyg_has_to_do(kind: str) -> None:
     with pytest.raises(NotCollatable, match=message) as error:
         CollatedGraphs.of(made)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["node_count", "num_nodes2", "anode"])
+@pytest.mark.parametrize("value", [3, 2.5, True])
+def test_numbers_that_are_called_nodes_do_not_count_them(name: str, value: float) -> None:
+    """PyG looks at tensors alone; put together, the numbers are one."""
+    edges = torch.tensor([[0, 1], [1, 2]])
+    graphs = [Data(**{name: value}, edge_index=edges) for _ in range(3)]
+    batch, wanted = GraphBatches(graphs)[[0, 1, 2]], Batch.from_data_list(graphs)
+    assert torch.equal(batch.edge_index, wanted.edge_index)
+    assert torch.equal(batch.batch, wanted.batch)
