@@ -55,6 +55,9 @@ def markdown(name: str, rows: Sequence[Row]) -> str:
     parts = [f"# {name}", RULE]
     for dataset in by_dataset(rows).values():
         parts += [f"## {heading(dataset)}", _dataset_table(dataset)]
+        load = _load(dataset)
+        if load:
+            parts.append(load)
         split = (dataset[0].combination.config.get("card") or {}).get("split")
         if split:
             parts.append(f"Split: {split}.")
@@ -154,6 +157,23 @@ def spread_text(spread: Spread, decimals: int) -> str:
 def _dataset_table(rows: Sequence[Row]) -> str:
     header = [text.format(metric=rows[0].metric) for text in _COLUMNS.values()]
     return markdown_table(header, _lines(rows), _TEXTS)
+
+
+def _load(rows: Sequence[Row]) -> str:
+    """What seconds per epoch depend on, if it is known how many runs went on at a time."""
+    # Of runs that were adopted no machine is known.
+    machines = [
+        result.circumstances.get("machine") or {} for row in rows for result in row.finished
+    ]
+    jobs = {machine["runs_at_a_time"] for machine in machines if "runs_at_a_time" in machine}
+    if not jobs:
+        return ""
+    counts = " or ".join(map(str, sorted(jobs)))
+    noun = "run" if jobs == {1} else "runs"
+    return (
+        f"Seconds per epoch were measured with {counts} {noun} at a time (`--jobs`); they depend on that, and on what "
+        "else the machine did."
+    )
 
 
 def _lines(rows: Sequence[Row]) -> list[list[str]]:

@@ -98,12 +98,11 @@ def _run(arguments: argparse.Namespace) -> int:
     runs = plan_runs(suite, resolve, arguments.data_root)
     root = arguments.folder / suite.name
     chosen = _chosen(runs, arguments.only)
+    _check(chosen)
     if arguments.adopt is not None:
-        _check(chosen)
         _adopt(arguments.adopt, root, chosen)
     outcomes: dict[str, Outcome] = {}
     if not arguments.report_only:
-        _check(chosen)
         outcomes = _train(chosen, root, arguments.jobs)
     console = Console()
     if not console.is_terminal:
@@ -114,10 +113,18 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _run_expressivity(suite: Suite, arguments: argparse.Namespace) -> int:
     """Asks which graphs the encodings tell apart; after each, the results so far are written."""
-    for name in ("only", "adopt", "data_root", "report_only"):
-        if getattr(arguments, name):
-            option = name.replace("_", "-")
-            raise ConfigError(f"--{option} is for trainings; {arguments.config} trains nothing")
+    given = {
+        "--only": arguments.only is not None,
+        "--jobs": arguments.jobs > 1,
+        "--adopt": arguments.adopt is not None,
+        "--data-root": arguments.data_root is not None,
+        "--report-only": arguments.report_only,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise ConfigError(
+                f"{option} is for trainings; {arguments.config} trains nothing, and is computed anew each time"
+            )
     root = arguments.folder / suite.name
     pairs = equivalent_pairs()
     facts = {

@@ -51,6 +51,8 @@ class GraphDataModule(LightningDataModule):
             encoded before, those that they come with. A source that loads encoded graphs has these after `setup`.
         parts: After `setup`: the encoded graphs of ``"train"``, ``"valid"`` and ``"test"``.
         num_graphs: After `setup`: the number of graphs of each part.
+        num_loaded_graphs: After `setup`: the number of graphs that the source gave. Those of one graph whose nodes are
+            divided into parts are one, and some may be in no part.
         encoding_seconds: After `setup`: how long encoding took; 0 where each batch is encoded when it is made
             (``dataset.encodes_batches``).
 
@@ -91,6 +93,7 @@ class GraphDataModule(LightningDataModule):
         self.fields: dict[str, Field] = {**dataset.fields, **written_fields(self.encodings)}
         self.parts: dict[str, Part] = {}
         self.num_graphs: dict[str, int] = {}
+        self.num_loaded_graphs = 0
         self._batches: dict[str, GraphBatches] = {}
         self.encoding_seconds = 0.0
 
@@ -113,6 +116,7 @@ class GraphDataModule(LightningDataModule):
                 f"{type(self.dataset).__name__}.load gives no split index for {absent[0]!r}; it must give train, valid "
                 "and test"
             )
+        self.num_loaded_graphs = len(graphs)
         if isinstance(graphs, list):
             require_alike(graphs)
         self.fields = {**getattr(graphs, "fields", {}), **self.fields}

@@ -60,7 +60,7 @@ class TrainingProgress(ProgressBar):
             and self._progress is None
             and isinstance(trainer.datamodule, GraphDataModule)
         ):
-            print(_loaded(trainer.datamodule), file=sys.stderr, flush=True)
+            print(loaded_line(trainer.datamodule), file=sys.stderr, flush=True)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: GraphPredictor) -> None:
         if self._progress is not None:
@@ -152,13 +152,17 @@ def _is_fitting(trainer: Trainer) -> bool:
     return trainer.state.fn == "fit"
 
 
-def _loaded(data: GraphDataModule) -> str:
-    done = (
-        f"encoded {{:,}} graphs in {data.encoding_seconds:.1f} s"
-        if data.encodings
-        else "loaded {:,} graphs"
-    )
-    return f"{done.format(sum(data.num_graphs.values()))}, training on {data.num_graphs['train']:,}"
+def loaded_line(data: GraphDataModule) -> str:
+    """What was done with the graphs before training."""
+    count = data.num_loaded_graphs
+    graphs = "1 graph" if count == 1 else f"{count:,} graphs"
+    if not data.encodings:
+        done = f"loaded {graphs}"
+    elif data.dataset.encodes_batches:
+        done = f"loaded {graphs}, which are encoded in batches"
+    else:
+        done = f"encoded {graphs} in {data.encoding_seconds:.1f} s"
+    return f"{done}, training on {data.num_graphs['train']:,}"
 
 
 def _epoch(trainer: Trainer) -> str:

@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from graphpe.benchmark.plot import save_plot
 from graphpe.benchmark.results import Row, Spread, read_results, record
 from graphpe.benchmark.run_folder import Failure, RunFolder
 from graphpe.benchmark.tables import csv_table, markdown, show, spread_text
+
+_LOAD = "Seconds per epoch were measured with "
 
 
 @pytest.fixture
@@ -69,6 +72,27 @@ def test_markdown(rows: list[Row]) -> None:
     assert "best validation metric" in page
     assert "- esol/RWSE/GINE/seed_1 failed: no | memory" in page
     assert "Split: random." in page
+
+
+@pytest.mark.parametrize(
+    ("machines", "wanted"),
+    [
+        ([{"runs_at_a_time": 1}, {"runs_at_a_time": 1}, None], "1 run at a time"),
+        ([{"runs_at_a_time": 8}, {"runs_at_a_time": 2}, {}], "2 or 8 runs at a time"),
+        ([None, {}, None], None),  # adopted, or of an earlier version
+    ],
+)
+def test_the_page_says_how_many_runs_shared_the_machine(
+    rows: list[Row], machines: list, wanted: str | None
+) -> None:
+    results = [
+        replace(result, circumstances={"machine": machine})
+        for result, machine in zip(rows[0].results, machines, strict=True)
+    ]
+    page = markdown("small", [Row(rows[0].combination, tuple(results))])
+    lines = [line for line in page.splitlines() if line.startswith(_LOAD)]
+    assert len(lines) == (wanted is not None)
+    assert all(line.startswith(f"{_LOAD}{wanted} (`--jobs`); ") for line in lines)
 
 
 def test_the_table_on_the_terminal_has_the_same_figures(rows: list[Row]) -> None:

@@ -215,6 +215,8 @@ def test_ctrl_c_ends_the_trainings_too(suite: dict) -> None:
          "ogbg-molesol/SPE/GINE: SPE needs"),
         ({"settings": {"trainer": {"max_epoch": 1}}}, (), "no key 'trainer.max_epoch'; did you"),
         ({"networks": {"GINE": {"class_path": "GIN"}}}, (), "no class 'GIN'"),
+        ({"networks": {"GINE": {"class_path": "GIN"}}}, ("--report-only",), "no class 'GIN'"),
+        ({"settings": {"trainer": [1]}}, (), "trainer is [1]; it must be a mapping of options"),
         ({"seed": []}, (), "no key 'seed'; did you mean 'seeds'?"),
         ({}, ("--only", "zinc"), "--only 'zinc' fits none of the 1 runs; they are called as "),
         ({}, ("--jobs", "0"), "--jobs: is '0'; it must be an integer >= 1"),
@@ -293,8 +295,10 @@ def test_a_suite_of_expressivity_writes_its_tables(
     del suite["datasets"], suite["settings"]
     suite["kind"] = "expressivity"
     suite["networks"]["GINE"]["init_args"] |= {"norm": "none", "readout": "sum"}
-    assert _benchmark(suite, "--only", "none") == 2
-    assert "--only is for trainings" in capsys.readouterr().err
+    for option in (("--only", "none"), ("--jobs", "2"), ("--report-only",), ("--adopt", ".")):
+        assert _benchmark(suite, *option) == 2
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert f"{option[0]} is for trainings; suite.yaml trains nothing" in line
     assert _benchmark(suite) == 0
     assert "1/1 none/GINE: 1-WL (of 1): 0; CSL (of 1): 0" in capsys.readouterr().err
     root = Path("runs/benchmark/tiny")

@@ -90,6 +90,7 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         ("trainer.max_epochs", "many", "trainer.max_epochs is 'many'; it must be an integer or"),
         (f"{ENCODING}.init_args.walk_length", -8, "walk_length is -8; it must be an integer >= 1"),
         (f"{NETWORK}.positional_encoders[0].init_args.out_channels", 4, "hidden_channels=8"),
+        ("trainer", [1], "trainer is [1]; it must be a mapping of options, max_epochs: 20 say"),
         ("trainer.max_epochs", 0, "nothing would be trained; set trainer.max_epochs"),
         ("trainer.limit_val_batches", 0, "the best checkpoint is chosen by the validation metric"),
         ("trainer.check_val_every_n_epoch", 9, "lower trainer.check_val_every_n_epoch"),

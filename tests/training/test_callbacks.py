@@ -18,7 +18,14 @@ from rich.console import Console
 from torch_geometric.loader import DataLoader
 from training_graphs import REGRESSION, cycles, network, quiet_trainer
 
-from graphpe.data import Baseline
+from graphpe.data import (
+    Baseline,
+    GraphDataModule,
+    GraphSource,
+    InMemorySource,
+    NodeSource,
+    SplitGraphs,
+)
 from graphpe.tasks import Task
 from graphpe.training import (
     BestCheckpoint,
@@ -30,6 +37,8 @@ from graphpe.training import (
 )
 from graphpe.training.callbacks import write_predictions
 from graphpe.training.collector import Evaluation
+from graphpe.training.progress import loaded_line
+from graphpe.transforms import AddRandomWalkPE
 
 
 def _loaders() -> tuple[DataLoader, DataLoader]:
@@ -148,6 +157,49 @@ def test_without_a_terminal_progress_is_a_few_plain_lines(
     assert lines[0].startswith("epoch 1/3: train/loss ")
     assert "valid/rmse" in lines[1]
     assert "(best " in lines[1]
+
+
+class _EncodedInBatches(InMemorySource):
+    encodes_batches = True
+
+
+class _OneGraph(NodeSource):
+    def load(self) -> SplitGraphs:
+        (graph,) = cycles(1)
+        graph.y = graph.x.float()
+        parts = {"train": [0], "valid": [1], "test": [2]}
+        return SplitGraphs(
+            [graph], {part: torch.tensor(numbers) for part, numbers in parts.items()}
+        )
+
+
+@pytest.mark.parametrize(
+    ("source", "encodings", "wanted"),
+    [
+        (
+            InMemorySource(cycles(6), cycles(2), cycles(1)),
+            [],
+            r"loaded 9 graphs, training on 6",
+        ),
+        (
+            InMemorySource(cycles(6), cycles(2), cycles(1)),
+            [AddRandomWalkPE(4)],
+            r"encoded 9 graphs in \d\.\d s, training on 6",
+        ),
+        (
+            _EncodedInBatches(cycles(6), cycles(2), cycles(1)),
+            [AddRandomWalkPE(4)],
+            r"loaded 9 graphs, which are encoded in batches, training on 6",
+        ),
+        (_OneGraph(), [], r"loaded 1 graph, training on 1"),
+    ],
+)
+def test_the_first_line_says_what_was_done_with_the_graphs(
+    source: GraphSource, encodings: list, wanted: str
+) -> None:
+    data = GraphDataModule(source, encodings)
+    data.setup()
+    assert re.fullmatch(wanted, loaded_line(data))
 
 
 def test_on_a_terminal_progress_is_one_bar(tmp_path: Path) -> None:

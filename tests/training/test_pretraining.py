@@ -111,6 +111,23 @@ def test_a_network_takes_it(tmp_path: Path) -> None:
     assert network(Batch.from_data_list(graphs)).shape == (3, 1)
 
 
+class _EncodedInBatches(InMemorySource):
+    encodes_batches = True
+
+
+def test_graphs_may_be_encoded_in_batches() -> None:
+    parts = sparse_graphs(24), sparse_graphs(8, seed=1), sparse_graphs(1)
+    ahead, in_batches = (
+        pretrain(source(*parts), ENCODINGS, small(), epochs=1, batch_size=8, **QUIET)
+        for source in (InMemorySource, _EncodedInBatches)
+    )
+    for one, other in zip(
+        ahead.description["targets"], in_batches.description["targets"], strict=True
+    ):
+        assert one["mean"] == pytest.approx(other["mean"])
+        assert one["std"] == pytest.approx(other["std"])
+
+
 def test_the_table_shows_each_target() -> None:
     with pytest.warns(UserWarning, match="absolute values"):
         trained = pretrain(

@@ -438,6 +438,19 @@ class TestCheckFields:
         with pytest.raises(ValueError, match=r"'random_walk_pe'.*AddRandomWalkPE"):
             network.check_fields(FIELDS)
 
+    def test_what_the_graphs_carry_need_not_be_declared(self) -> None:
+        encoders = [NodeEncoder(4, 8), EigenvectorEncoder(K, 8)]
+        network = GINE(FEATURES, hidden_channels=8, positional_encoders=encoders)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # of symmetries nothing is known
+            network.check_fields({}, ["x", "random_walk_pe", "laplacian_eigenvector_pe"])
+        with pytest.raises(ValueError, match="'laplacian_eigenvector_pe', which is not there"):
+            network.check_fields({}, ["x", "random_walk_pe"])
+        with pytest.raises(ValueError, match="has 6 columns, but"):  # declared is checked
+            NodeMLP(
+                FEATURES, hidden_channels=8, positional_encoders=[EigenvectorEncoder(8, 8)]
+            ).check_fields(FIELDS, FIELDS.keys())
+
     def test_wrong_width(self) -> None:
         encoder = EigenvectorEncoder(8, 8)
         network = GINE(FEATURES, hidden_channels=8, positional_encoders=[encoder])
