@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from graphpe.data import files
+from graphpe import files
 from graphpe.data.ogb_import import import_ogb
 
 ATOM_COLUMNS = 9

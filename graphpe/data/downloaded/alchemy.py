@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.data.separate import separate
 from torch_geometric.datasets import TUDataset
 
-from graphpe.data import files
+from graphpe import files
 from graphpe.data.downloaded.base import PARTS_OF_PYG, DownloadedGraphs, SplitInOrder, collate_parts
 from graphpe.data.downloaded.tu import read_tu
 from graphpe.data.storage import Packed

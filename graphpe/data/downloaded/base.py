@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
-from graphpe.data import files
+from graphpe import files
 from graphpe.data.storage import Packed, pack_graphs, unpack
 from graphpe.graphs import GraphBatch
 

@@ -9,8 +9,8 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.datasets import GNNBenchmarkDataset
 
+from graphpe import files
 from graphpe.checks import require_choice
-from graphpe.data import files
 from graphpe.data.downloaded.base import DownloadedGraphs, SplitInOrder, collate_parts
 from graphpe.data.storage import Packed
 

@@ -9,8 +9,8 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.datasets import LRGBDataset
 
+from graphpe import files
 from graphpe.checks import require_choice
-from graphpe.data import files
 from graphpe.data.downloaded.base import PARTS_OF_PYG, DownloadedGraphs, SplitInOrder, collate_parts
 from graphpe.data.storage import Packed
 

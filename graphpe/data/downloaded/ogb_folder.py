@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphpe.data import files
+from graphpe import files
 from graphpe.data.storage import Packed, unpack
 from graphpe.graphs import GraphBatch
 

@@ -15,8 +15,8 @@ from torch_geometric.data import Data
 from torch_geometric.io import read_npz, read_planetoid_data
 from torch_geometric.utils import coalesce, to_undirected
 
+from graphpe import files
 from graphpe.checks import require_choice
-from graphpe.data import files
 from graphpe.data.array_pickle import check_array_pickle
 from graphpe.data.downloaded.base import DownloadedGraphs
 from graphpe.data.storage import Packed, pack_graphs

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.datasets import TUDataset
 from torch_geometric.io import read_tu_data
 
-from graphpe.data import files
+from graphpe import files
 from graphpe.data.downloaded.base import DownloadedGraphs
 from graphpe.data.storage import Packed, pack
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric import datasets
 from torch_geometric.data import Data
 
-from graphpe.data import files
+from graphpe import files
 from graphpe.data.downloaded.base import PARTS_OF_PYG, DownloadedGraphs, SplitInOrder, collate_parts
 from graphpe.data.storage import Packed
 from graphpe.data.tensor_pickle import load_tensor_pickle

@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch_geometric.data import Data, InMemoryDataset
 
+from graphpe import files
 from graphpe.checks import require_positive_integer, require_seed
-from graphpe.data import files
 from graphpe.data.generated.graph_checks import require_attributes, require_graphs
 from graphpe.data.generated.statistics import PartStatistics, part_statistics
 from graphpe.data.sources import GraphSource, SplitGraphs

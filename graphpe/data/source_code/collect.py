@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from graphpe.data import files
+from graphpe import files
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -17,8 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor
 from torch_geometric.data import Data
 
+from graphpe import files
 from graphpe.checks import require_choice, require_positive_integer
-from graphpe.data import files
 from graphpe.data.generated.base import GeneratedGraphs, print_line
 from graphpe.data.source_code.catalogue import Catalogue, FunctionFilter, make_catalogue
 from graphpe.data.source_code.collect import SourceFile, find_files

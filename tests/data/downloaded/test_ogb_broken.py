@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from graphpe.data import OGBGraphs, files
+from graphpe import files
+from graphpe.data import OGBGraphs
 
 pytestmark = pytest.mark.usefixtures("offline", "forbid_input")
 

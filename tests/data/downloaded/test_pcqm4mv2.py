@@ -310,7 +310,7 @@ def test_download_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             for name in ("raw/data.csv.gz", "split_dict.pt"):
                 archive.write(folder / name, f"pcqm4m-v2/{name}")
 
-    monkeypatch.setattr("graphpe.data.files.download", serve)
+    monkeypatch.setattr("graphpe.files.download", serve)
     require_molecules(PCQM4Mv2Graphs(tmp_path / "data"))
     assert [entry.name for entry in (tmp_path / "data").iterdir()] == ["pcqm4m-v2"]
 

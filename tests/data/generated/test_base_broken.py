@@ -19,7 +19,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from graphpe.data import files
+from graphpe import files
 from graphpe.data.generated import GeneratedGraphs, base
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 

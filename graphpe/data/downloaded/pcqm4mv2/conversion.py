@@ -23,7 +23,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from graphpe.data import files
+from graphpe import files
 from graphpe.data.downloaded.pcqm4mv2.growing_array import GrowingArray
 from graphpe.data.molecules import (
     ATOM_COLUMNS,
@@ -32,7 +32,7 @@ from graphpe.data.molecules import (
     import_rdkit,
     molecule_arrays,
 )
-from graphpe.data.processes import in_processes
+from graphpe.processes import in_processes
 
 MOLECULES_PER_CHUNK = 2000
 

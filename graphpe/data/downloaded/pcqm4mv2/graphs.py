@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
+from graphpe import files
 from graphpe.checks import require_positive_integer
-from graphpe.data import files
 from graphpe.data.downloaded.ogb_folder import NUMPY_ARRAY
 from graphpe.data.downloaded.pcqm4mv2.conversion import ARRAYS, convert
 from graphpe.data.downloaded.pcqm4mv2.growing_array import mapped
