@@ -49,7 +49,8 @@ def in_processes(
         except BrokenProcessPool as error:
             raise ValueError(
                 f"a process that {what} ended early; if memory ran out, use fewer workers than {workers}; a script's "
-                'own code must be under `if __name__ == "__main__":`; workers=1 needs none of this'
+                'own code must be under `if __name__ == "__main__":`, and a notebook\'s classes in a module; workers=1 '
+                "needs none of this"
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

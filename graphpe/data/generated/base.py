@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-import os
 import re
 import shutil
 import sys
-import threading
 from abc import abstractmethod
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,6 +26,7 @@ from graphpe.data.generated.graph_checks import require_attributes, require_grap
 from graphpe.data.generated.statistics import PartStatistics, part_statistics
 from graphpe.data.sources import GraphSource, SplitGraphs
 from graphpe.data.storage import Packed, join, number_of_graphs, pack_graphs, unpack
+from graphpe.processes import in_processes
 
 _PARTS = ("train", "valid", "test")
 # Settings that don't change the graphs.
@@ -206,28 +204,9 @@ class GeneratedGraphs(GraphSource):
             print_line(f"Generating {self._name()} with {workers} processes")
         with Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task("", total=total, completed=total - len(shards))
-            if workers <= 1:
-                for shard in shards:
-                    _make_shard(self, shard)
-                    bar.advance(task)
-                return
-            # Started afresh, since a fork of a process with threads may hang.
-            context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(workers, context, _start_worker, (self,)) as pool:
-                try:
-                    running = [pool.submit(_make_shard_in_worker, shard) for shard in shards]
-                    for done in as_completed(running):
-                        done.result()
-                        bar.advance(task)
-                except BrokenProcessPool as error:
-                    raise ValueError(
-                        f"a process that generates {self._name()} ended early; if memory ran out, use fewer workers "
-                        f'than {workers}; a script\'s own code must be under `if __name__ == "__main__":`, and a '
-                        "notebook's dataset class in a module; workers=1 needs none of this"
-                    ) from error
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
+            make = partial(_make_shard, self)
+            for _ in in_processes(make, shards, max(workers, 1), f"generates {self._name()}"):
+                bar.advance(task)
 
 
 class _Shard(NamedTuple):
@@ -239,28 +218,6 @@ class _Shard(NamedTuple):
 
     def __str__(self) -> str:
         return f"items {self.numbers.start} to {self.numbers.stop - 1} of {self.part}"
-
-
-# In a process that generates: the dataset, so that it comes once and not with each shard.
-_dataset: GeneratedGraphs
-
-
-def _start_worker(dataset: GeneratedGraphs) -> None:
-    global _dataset
-    _dataset = dataset
-    # A process whose parent was killed would wait for work forever.
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _make_shard_in_worker(shard: _Shard) -> None:
-    _make_shard(_dataset, shard)
 
 
 def _make_shard(dataset: GeneratedGraphs, shard: _Shard) -> None:

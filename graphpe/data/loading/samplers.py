@@ -38,7 +38,8 @@ class GraphBatchSampler(DistributedSampler):
 
     Args:
         num_graphs: Number of graphs.
-        batch_size: Graphs per batch of a process. Batches are larger only if it is 1 and the graphs don't divide by W.
+        batch_size: Graphs per batch of a process. Batches are larger only if it is 1 and the graphs, or those of
+            a bucket, don't divide by W.
         sizes: ``[num_graphs]`` nodes of each graph; None for batches of all sizes.
         seed: Of the order.
         num_replicas: W, the number of processes.

@@ -240,7 +240,8 @@ class GraphNetwork(nn.Module, ABC):
         elif level != "pair" and not self.attends_to_pairs:
             raise ValueError(
                 f"{name} encodes pairs, but a {type(self).__name__} of level {level!r} has no use for them; "
-                "take level 'pair', GPS, GRIT, Graphormer or the Transformer, or an encoder of nodes"
+                "take level 'pair', GPS, GRIT, Graphormer, the Transformer, the GraphTransformer with full attention, "
+                "or an encoder of nodes"
             )
 
 

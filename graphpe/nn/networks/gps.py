@@ -74,6 +74,8 @@ class GPS(GraphNetwork):
             which each layer rotates queries and keys. The head of pairs reads encodings of pairs as well.
         attention_kernel: ``"sdpa"``, or ``"flex"`` on a GPU, of dense attention, see
             :class:`~graphpe.nn.DenseAttention`.
+        expander_degree: Degree of the expander, of expander attention, see :class:`~graphpe.nn.ExpanderAttention`.
+        expander_virtual_nodes: Its number of virtual nodes of each graph.
 
     References:
         Rampášek et al., "Recipe for a General, Powerful, Scalable Graph Transformer",
@@ -101,6 +103,8 @@ class GPS(GraphNetwork):
         pair_layers: int = 2,
         positional_encoders: list[FieldEncoder] | None = None,
         attention_kernel: AttentionKernel = "sdpa",
+        expander_degree: int = 6,
+        expander_virtual_nodes: int = 0,
     ) -> None:
         check_positive(
             out_channels=out_channels, hidden_channels=hidden_channels, num_layers=num_layers
@@ -121,6 +125,8 @@ class GPS(GraphNetwork):
         )
         is_virtual = readout == "virtual_node"
         self.attention = attention
+        self.expander_degree = expander_degree
+        self.expander_virtual_nodes = expander_virtual_nodes
         if attention_dropout is None:
             attention_dropout = 0.5 if attention in ("dense", "expander") else 0.0
         self._check_attention(hidden_channels, heads, attention_dropout, is_virtual)
@@ -172,7 +178,9 @@ class GPS(GraphNetwork):
             return LinearAttention(channels, heads)
         if self.attention == "expander":
             edges = 0 if self.edge_vectors is None else channels
-            return ExpanderAttention(channels, heads, edges, dropout)
+            return ExpanderAttention(
+                channels, heads, edges, dropout, self.expander_degree, self.expander_virtual_nodes
+            )
         return None
 
     def _build_edge_vectors(

@@ -40,7 +40,7 @@ class GraphTransformer(GraphNetwork):
         heads: Number of attention heads; must divide ``hidden_channels``.
         attention: ``"sparse"``: a node attends to its in-neighbours. ``"full"``: a node attends to all other nodes of
             its graph; the edges are not used, and where the dataset has edge features all pairs start from
-            ``edge_attr`` 0, as published.
+            ``edge_attr`` 0, as published. Encodings of pairs are then what the layers know of pairs.
         norm: ``"batch"`` or ``"layer"``.
         dropout: Probability of dropout.
         softmax: ``"clamp"``: of logits that are clamped to ±5, as published. ``"max"``: of the logits as they are, with
@@ -50,12 +50,14 @@ class GraphTransformer(GraphNetwork):
         pair_layers: Number of linear layers of the head of pairs, see :class:`~graphpe.nn.heads.PairHead`.
         positional_encoders: Encoders of nodes, whose output is added to the embedded nodes; of edges, with sparse
             attention, which are mapped and added to the vectors of edges that the first layer reads, or multiply
-            them; and of pairs, which the head of pairs reads.
+            them; and of pairs (i, j), with full attention, which are mapped and added to the vector by which node i
+            attends to node j in the first layer. The head of pairs reads encodings of pairs as well.
 
     References:
         Dwivedi and Bresson, "A Generalization of Transformer Networks to Graphs", https://arxiv.org/abs/2012.09699.
     """
 
+    attends_to_pairs: ClassVar[bool] = True
     reads_edge_encodings: ClassVar[bool] = True
 
     def __init__(
@@ -89,10 +91,11 @@ class GraphTransformer(GraphNetwork):
             head=lambda: halving_mlp(hidden_channels, out_channels),
         )
         self.attention = attention
-        added, gates = (self.encoding_channels("edge", role) for role in ("add", "gate"))
+        self._check_encoders()
         if attention == "full":
-            self._refuse_edge_encoders()
-            added, gates = [], []
+            added, gates = self.encoding_channels("pair", "add"), []
+        else:
+            added, gates = (self.encoding_channels("edge", role) for role in ("add", "gate"))
         embeds = has_edge_features(features)
         self.edge_embedding = (
             FeatureEmbedding(features, hidden_channels, "edge") if embeds else None
@@ -112,12 +115,20 @@ class GraphTransformer(GraphNetwork):
             x, edge = layer(x, edge_index, edge, update_edges=layer is not self.layers[-1])
         return x
 
-    def _refuse_edge_encoders(self) -> None:
+    def _check_encoders(self) -> None:
+        """Refuses encoders that neither this kind of attention nor the head reads."""
+        unread = "edge" if self.attention == "full" else "pair"
         for encoder in self.positional_encoders:
-            if encoder.level == "edge" and self.level != "edge":
+            if encoder.level == unread and self.level != unread:
+                other, networks = (
+                    ("sparse", "GPS, GINE")
+                    if unread == "edge"
+                    else ("full", "GPS, GRIT, Graphormer")
+                )
                 raise ValueError(
-                    f"{type(encoder).__name__} encodes edges, but a GraphTransformer with attention='full' doesn't use "
-                    "them; take attention='sparse', level 'edge', GPS, GINE, or an encoder of nodes"
+                    f"{type(encoder).__name__} encodes {unread}s, but a GraphTransformer with "
+                    f"attention={self.attention!r} doesn't use them; take attention={other!r}, level {unread!r}, "
+                    f"{networks}, or an encoder of nodes"
                 )
 
     def _edges(
@@ -129,12 +140,11 @@ class GraphTransformer(GraphNetwork):
             edge = None if embed is None else embed(data)
             edge = self.edge_encodings(edge, encodings.added_to_edges, encodings.edge_gates)
             return data.edge_index, edge
-        edge_index = _all_others(layout)
-        return edge_index, None if embed is None else embed.zeros(edge_index.size(1))
-
-
-def _all_others(layout: GraphLayout) -> Tensor:
-    """All ordered pairs of different nodes of the same graph, ``[2, Σ n (n - 1)]``."""
-    pairs = node_pairs(layout)
-    different = pairs.source != pairs.target
-    return torch.stack([pairs.source[different], pairs.target[different]])
+        pairs = node_pairs(layout)
+        different = pairs.source != pairs.target
+        # Pair (i, j) describes j as i sees it, so that i attends to j by it.
+        edge_index = torch.stack([pairs.target[different], pairs.source[different]])
+        edge = None if embed is None else embed.zeros(edge_index.size(1))
+        return edge_index, self.edge_encodings(
+            edge, [rows[different] for rows in encodings.pairs], ()
+        )

@@ -20,7 +20,7 @@ import torch
 from torch_geometric.data import Data
 
 from graphpe import files
-from graphpe.data.generated import GeneratedGraphs, base
+from graphpe.data.generated import GeneratedGraphs
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
 
@@ -380,7 +380,7 @@ def test_a_lost_process_is_one_line(tmp_path, monkeypatch, capsys):
         def submit(self, function, *arguments):
             raise BrokenProcessPool("A process in the process pool was terminated abruptly")
 
-    monkeypatch.setattr(base, "ProcessPoolExecutor", LostProcesses)
+    monkeypatch.setattr("graphpe.processes.ProcessPoolExecutor", LostProcesses)
     with pytest.raises(ValueError, match=r"generates given-graphs ended early.*workers=1") as error:
         GivenGraphs(root=tmp_path, workers=2).load()
     one_line(error)

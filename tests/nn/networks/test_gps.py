@@ -150,6 +150,17 @@ def test_a_huge_graph_among_tiny_ones(attention: str) -> None:
         assert largest_error(network(every[number]), together[number : number + 1]) < 1e-12
 
 
+def test_the_expander_can_be_chosen() -> None:
+    network = GPS(
+        FEATURES, 1, 16, 2, 4, attention="expander", expander_degree=4, expander_virtual_nodes=3
+    )
+    for layer in network.layers:
+        assert layer.attention.degree == 4
+        assert layer.attention.virtual.shape == (3, 16)
+    with pytest.raises(ValueError, match="degree is 5; it must be even"):
+        GPS(FEATURES, 1, 16, 2, 4, attention="expander", expander_degree=5)
+
+
 def test_defaults_have_the_size_of_the_published_network() -> None:
     """423,717 parameters on ZINC, of which 1,008 + 628 embed nodes and encodings side by side."""
     network = GPS(FEATURES)

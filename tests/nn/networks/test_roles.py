@@ -70,7 +70,7 @@ def is_taken(name: str, level: str, use: tuple[str, str]) -> bool:
     return {
         ("node", "add"): True,
         ("node", "rotate"): is_transformer,
-        ("pair", "add"): is_transformer or name == "Graphormer" or level == "pair",
+        ("pair", "add"): is_transformer or name in ("Graphormer", "full") or level == "pair",
         ("edge", "add"): name in READ_EDGES or level == "edge",
         ("edge", "gate"): name in READ_EDGES or level == "edge",
     }.get(use, False)
@@ -195,7 +195,12 @@ def test_what_has_no_use_is_refused_in_one_line(name: str, level: str, use) -> N
             ("edge", "add"),
             "AnyEncoder encodes edges.* attention='full'.*'sparse', level 'edge', GPS, GINE",
         ),
-        ("sparse", ("pair", "add"), "encodes pairs, but a GraphTransformer of level 'graph'"),
+        (
+            "sparse",
+            ("pair", "add"),
+            "AnyEncoder encodes pairs.* attention='sparse'.*'full', level 'pair', GPS, GRIT",
+        ),
+        ("GINE", ("pair", "add"), "encodes pairs, but a GINE of level 'graph'.*full attention"),
         ("GINE", ("node", "gate"), "encodes nodes with the role 'gate', which no network uses"),
         ("GINE", ("graph", "add"), "encodes graphs with the role 'add', which no network uses"),
     ],
@@ -291,6 +296,19 @@ def test_sparse_attention_reads_edges_at_its_input() -> None:
         if features is FEATURES:
             expected = expected + model.edge_embedding(batch)
         torch.testing.assert_close(seen[0], expected)
+
+
+@pytest.mark.parametrize("features", [FEATURES, NO_EDGES], ids=["edge features", "none"])
+def test_full_attention_reads_pairs_as_sparse_attention_reads_edges(features: Features) -> None:
+    """Node i attends to node j by pair (i, j), as by the encoding of an edge from j to i of the complete graph."""
+    full = network("full", "graph", ("pair", "add"), features)
+    sparse = network("sparse", "graph", ("edge", "add"), features)
+    sparse.load_state_dict(full.state_dict())
+    batch = with_numbers(batch_of("complete"))
+    batch.edge_attr = torch.zeros_like(batch.edge_attr)
+    source, target = batch.edge_index
+    batch.edge_numbers = batch.pair_numbers[target * batch.num_nodes + source]
+    torch.testing.assert_close(full(batch), sparse(batch))
 
 
 def test_relative_bias_of_any_pair_field() -> None:
