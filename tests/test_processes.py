@@ -26,11 +26,11 @@ def test_results_are_in_order_and_items_are_taken_as_they_are_needed(workers: in
 
 
 def test_an_error_of_the_function_is_raised_as_it_is() -> None:
-    with pytest.raises(ValueError, match="math domain error|nonnegative"):
+    with pytest.raises(ValueError, match=r"math domain error|nonnegative"):
         list(in_processes(math.sqrt, [4, -1, 4], 2, "computes roots"))
 
 
 def test_a_lost_process_is_one_line() -> None:
-    with pytest.raises(ValueError, match="a process that exits ended early.*workers=1") as error:
+    with pytest.raises(ValueError, match=r"a process that exits ended early.*workers=1") as error:
         list(in_processes(os._exit, [3], 2, "exits"))
     assert "\n" not in str(error.value)
