@@ -68,9 +68,10 @@ def _check_categories(
             f"{attribute} has {values.shape[1]} columns, but {declared} has {len(categories)} entries; give one "
             "number of categories per column"
         )
-    wrong = (values < 0) | (values >= torch.tensor(categories, device=values.device))
-    if bool(wrong.any()):
-        row, column, graph = _position(wrong, rows)
+    limits = torch.tensor(categories, device=values.device)
+    # Extremes first: they take no memory, where masks of millions of graphs would.
+    if values.numel() and bool(((values.amin(0) < 0) | (values.amax(0) >= limits)).any()):
+        row, column, graph = _position((values < 0) | (values >= limits), rows)
         raise ValueError(
             f"{attribute} of graph {graph} has the value {int(values[row, column])} in column {column}, but "
             f"{declared}[{column}] is {categories[column]}, for values 0 to {categories[column] - 1}"
@@ -83,9 +84,8 @@ def _check_ordinal(
     _require_integers(attribute, declared, values)
     if values.shape[1] != columns:
         raise ValueError(f"{attribute} has {values.shape[1]} columns, but {declared} is {columns}")
-    negative = values < 0
-    if bool(negative.any()):
-        row, column, graph = _position(negative, rows)
+    if values.numel() and int(values.min()) < 0:
+        row, column, graph = _position(values < 0, rows)
         raise ValueError(
             f"{attribute} of graph {graph} has the value {int(values[row, column])} in column {column}, but "
             f"{declared} wants whole numbers from 0 on; shift {attribute}, or declare continuous features"
