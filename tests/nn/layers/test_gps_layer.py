@@ -217,7 +217,11 @@ def test_the_trial_leaves_no_trace(name: str) -> None:
     assert [part.training for part in conv.modules()] == modes
     after = dict(buffers_and_weights(conv))
     assert after.keys() == before.keys()
-    assert all(torch.equal(after[key], value) for key, value in before.items())
+    for (
+        key,
+        value,
+    ) in before.items():  # the bias of a lazy layer is not filled yet, and may hold NaN
+        torch.testing.assert_close(after[key], value, rtol=0, atol=0, equal_nan=True)
 
 
 def buffers_and_weights(conv: nn.Module) -> list[tuple[str, torch.Tensor]]:
