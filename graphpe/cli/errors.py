@@ -23,7 +23,15 @@ def fail(code: int, message: str, in_every_process: bool = False) -> int:
     """
     if in_every_process or is_first_process():
         print(f"graphpe: error: {one_line(message)}", file=sys.stderr)
+    _leave_process_group()
     return code
+
+
+def _leave_process_group() -> None:
+    """Ends the threads of a distributed run, which would abort the process if they were still there at its end."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def is_first_process() -> bool:
