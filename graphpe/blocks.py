@@ -104,7 +104,7 @@ class Block:
     def directed_graph(self) -> str | None:
         """How messages call the first directed graph, None if there is none."""
         directed = self.numbers[self.is_directed.cpu()]
-        return f"graph {int(directed[0])}" if len(directed) else None
+        return self.graphs.name(directed[0]) if len(directed) else None
 
     @cached_property
     def undirected_adjacency(self) -> Tensor:
@@ -172,7 +172,7 @@ class LargeGraph:
     @property
     def name(self) -> str:
         """How messages call the graph."""
-        return f"graph {self.number}"
+        return self.graphs.name(self.number)
 
     @cached_property
     def adjacency(self) -> scipy.sparse.csr_array:

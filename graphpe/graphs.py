@@ -43,6 +43,7 @@ class GraphBatch:
         edge_count: ``[B]`` number of edges of each graph.
         edge_weight: ``[E]`` non-negative weights, or None for an unweighted batch.
         edge_order: ``[E]`` for each column of ``edge_index`` its position in the caller's edge list; None if equal.
+        first: What messages call graph 0: where these graphs are a part of a dataset, its number there.
 
     Raises:
         TypeError, ValueError: If node numbers are not integers or out of range, or a weight is negative or not
@@ -57,10 +58,12 @@ class GraphBatch:
         edge_count: Tensor,
         edge_weight: Tensor | None = None,
         edge_order: Tensor | None = None,
+        first: int = 0,
     ) -> None:
         self.edge_index = edge_index
         self.edge_weight = edge_weight
         self.edge_order = edge_order
+        self.first = first
         # Sizes stay on the CPU: they steer the loop over blocks.
         self.num_nodes = num_nodes.cpu()
         self.edge_start = edge_start.cpu()
@@ -212,6 +215,32 @@ class GraphBatch:
         pointers = {"node": "ptr", "edge": "edge_ptr", "pair": "pair_ptr", "graph": "graph_ptr"}
         return getattr(self, pointers[level])
 
+    # --- parts -----------------------------------------------------------------------------------------------------
+
+    def name(self, number: int | Tensor) -> str:
+        """How messages call a graph, given by its number in the batch."""
+        return f"graph {self.first + int(number)}"
+
+    def part(self, start: int, stop: int) -> GraphBatch:
+        """The graphs from ``start`` to before ``stop``, which messages call by their numbers in the whole.
+
+        Where the graphs lie one after the other the edges are a view of those of the whole. Edge-level values of the
+        parts, one after the other, are in the order of ``edge_index``, not in that of the caller's edge list.
+        """
+        starts, counts = self.edge_start[start:stop], self.edge_count[start:stop]
+        edges = slice(None)
+        if start < stop and torch.equal(starts - starts[0], offsets_of(counts)[:-1]):
+            edges = slice(int(starts[0]), int(starts[-1] + counts[-1]))
+            starts = starts - starts[0]
+        return GraphBatch(
+            self.edge_index[:, edges],
+            self.num_nodes[start:stop],
+            starts,
+            counts,
+            None if self.edge_weight is None else self.edge_weight[edges],
+            first=self.first + start,
+        )
+
     # --- what kernels see ------------------------------------------------------------------------------------------
 
     def blocks(
@@ -239,7 +268,7 @@ class GraphBatch:
             needed = bytes_per_graph(n)
             if needed > memory_budget:
                 raise ValueError(
-                    f"graph {int(order[start])} has {n:,} nodes and needs {in_words(needed)} as a dense matrix, "
+                    f"{self.name(order[start])} has {n:,} nodes and needs {in_words(needed)} as a dense matrix, "
                     f"over the memory budget of {in_words(memory_budget)}; raise memory_budget, or give "
                     "fewer encodings at once"
                 )
@@ -294,7 +323,7 @@ class GraphBatch:
             if bool(outside.any()):
                 edge = int(outside.any(dim=0).nonzero()[0])
                 raise ValueError(
-                    f"edge_index of graph {int(numbers[slot[edge]])} has the edge {ends[:, edge].tolist()}, "
+                    f"edge_index of {self.name(numbers[slot[edge]])} has the edge {ends[:, edge].tolist()}, "
                     f"but its nodes are 0 to {int(limit[edge]) - 1}; "
                     "correct edge_index, or set num_nodes if the graph has more nodes"
                 )
@@ -305,7 +334,7 @@ class GraphBatch:
             if not bool(allowed.all()):
                 edge = int((~allowed).nonzero()[0])
                 raise ValueError(
-                    f"edge_weight of graph {int(numbers[slot[edge]])} is {float(weight[edge])} at the edge "
+                    f"edge_weight of {self.name(numbers[slot[edge]])} is {float(weight[edge])} at the edge "
                     f"{ends[:, edge].tolist()}; weights must be 0 or between {_LEAST_WEIGHT:g} and "
                     f"{_LARGEST_WEIGHT:g}"
                 )

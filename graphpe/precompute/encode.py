@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from torch_geometric.data import Batch, Data, Dataset, HeteroData, InMemoryDatas
 from graphpe.checks import require_positive_integer
 from graphpe.graphs import GraphBatch
 from graphpe.precompute import hetero
+from graphpe.precompute.cached import cached_values
 from graphpe.precompute.encoded import EncodedDataset, EncodedList, attach_rows, attach_to_storage
 from graphpe.transforms import Encoding
 from graphpe.transforms.core.attach import Values, check_concatenation, written_fields
@@ -30,6 +32,7 @@ def encode(
     memory_budget: int | None = None,
     workers: int | None = None,
     progress: bool = True,
+    cache_dir: str | Path | None = None,
 ) -> AnyDataset:
     """Encodes all graphs of a dataset and returns the dataset with the fields attached.
 
@@ -46,6 +49,8 @@ def encode(
             over ``dense_limit`` has a limit of its own, 1 GiB.)
         workers: Number of threads; None takes all cores that this process may use.
         progress: Show a progress bar on stderr, if that is a terminal.
+        cache_dir: Folder in which values are kept, an entry for each encoding and each content of a dataset. What is
+            there is read, and only what is missing is computed. None: nothing is kept.
 
     Returns:
         - for an ``InMemoryDataset``: a dataset of the same class;
@@ -75,7 +80,7 @@ def encode(
         )
 
     def compute(graphs: GraphBatch) -> Values:
-        return _compute(graphs, encodings, memory_budget, workers, progress)
+        return _compute(graphs, encodings, memory_budget, workers, progress, cache_dir)
 
     if isinstance(dataset, InMemoryDataset) and isinstance(dataset._data, HeteroData):
         _note_transform(dataset)
@@ -139,15 +144,24 @@ def _compute(
     memory_budget: int | None,
     workers: int | None,
     progress: bool,
+    cache_dir: str | Path | None,
 ) -> Values:
-    def compute(advance: Callable[[int], object]) -> Values:
+    def compute_part(
+        part: GraphBatch, wanted: Sequence[Encoding], advance: Callable[[int], object]
+    ) -> Values:
         return compute_fields(
-            graphs,
-            encodings,
+            part,
+            wanted,
             memory_budget=memory_budget,
             workers=workers or available_cores(),
             advance=advance,
         )
+
+    def compute(advance: Callable[[int], object]) -> Values:
+        if cache_dir is None:
+            return compute_part(graphs, encodings, advance)
+        folder = Path(cache_dir).expanduser()
+        return cached_values(graphs, encodings, folder, compute_part, advance)
 
     console = Console(stderr=True)
     if not (progress and console.is_terminal):

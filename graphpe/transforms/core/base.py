@@ -56,6 +56,9 @@ class Encoding(BaseTransform):
     if TYPE_CHECKING:  # a setting of every subclass, which puts it where PyG has it
         attr_name: str | None
 
+    # Raised when the same settings give other values than before, so that cached ones are computed anew.
+    version: ClassVar[int] = 1
+
     # Shown by `graphpe encodings`.
     cost: ClassVar[str]
     paper: ClassVar[str]

@@ -112,11 +112,10 @@ def _plan(
 def _refuse(graphs: GraphBatch, encoding: Encoding, least: int, limit: int) -> None:
     """An encoding has only a dense form, and graphs from ``least`` nodes on are too large for it."""
     refused = (graphs.num_nodes >= least).nonzero().flatten().tolist()
-    first = refused[0]
-    n = int(graphs.num_nodes[first])
+    name, n = graphs.name(refused[0]), int(graphs.num_nodes[refused[0]])
     others = f" (and {len(refused) - 1:,} more are too large)" if len(refused) > 1 else ""
     raise ValueError(
-        f"graph {first} has {n:,} nodes{others} and {type(encoding).__name__} has only a dense form, which would take "
+        f"{name} has {n:,} nodes{others} and {type(encoding).__name__} has only a dense form, which would take "
         f"{in_words(bytes_of_graph([encoding], n))}, over the limit of {in_words(limit)}; "
         f"{encoding.sparse_alternative}give graphpe.encode a larger memory_budget"
     )
@@ -198,7 +197,7 @@ def _store(out: Tensor, field: Field, result: Tensor, graphs: GraphBatch, number
     result = result.reshape(int(counts.sum()), *result.shape[-len(field.row_shape) :])
     # One pass, and the sum alone may overflow.
     if not bool(torch.isfinite(result.sum())):
-        _check_finite(result.flatten(1), field, numbers, counts)
+        _check_finite(result.flatten(1), field, graphs, numbers, counts)
     result, out = padded(result, field).flatten(1), out.flatten(1)  # of out a view
     if field.level != "edge" and out.device.type == "cpu":
         # Graphs of one size fill windows of as many rows: copied at once, not row by row.
@@ -224,13 +223,15 @@ def padded(result: Tensor, field: Field) -> Tensor:
     return torch.nn.functional.pad(result, sides, value=field.padding)
 
 
-def _check_finite(result: Tensor, field: Field, numbers: Tensor, counts: Tensor) -> None:
+def _check_finite(
+    result: Tensor, field: Field, graphs: GraphBatch, numbers: Tensor, counts: Tensor
+) -> None:
     finite = torch.isfinite(result).all(dim=1).cpu()
     if bool(finite.all()):
         return
     wrong = numbers.repeat_interleave(counts)[~finite][0]
     raise ValueError(
-        f"{field.name} of graph {int(wrong)} is not finite in {field.dtype}: the edge weights are too large or too "
+        f"{field.name} of {graphs.name(wrong)} is not finite in {field.dtype}: the edge weights are too large or too "
         "small for it; rescale them, or use dtype='float64'"
     )
 

@@ -100,10 +100,13 @@ class HodgeEncoding(UndirectedEncoding):
         num_edges = part.shared(simple_graphs).num_edges
         is_over = num_edges > self.edge_limit
         if bool(is_over.any()):
-            number, edges = int(part.numbers[is_over.cpu()][0]), int(num_edges[is_over][0])
+            name, edges = (
+                part.graphs.name(part.numbers[is_over.cpu()][0]),
+                int(num_edges[is_over][0]),
+            )
             needed = _MATRICES * 8 * edges**2
             raise ValueError(
-                f"graph {number} has {edges:,} edges, over the edge_limit of {self.edge_limit:,}, and "
+                f"{name} has {edges:,} edges, over the edge_limit of {self.edge_limit:,}, and "
                 f"{type(self).__name__} would take {needed / 2**30:,.2f} GiB for it; {self.sparse_alternative}raise "
                 "edge_limit to do it anyway"
             )

@@ -74,9 +74,9 @@ class AddRandomFeaturesPE(Encoding):
 
     def check(self, part: Block | LargeGraph) -> None:
         if self.distribution == "one-hot" and part.n > self.channels:
-            number = int(part.numbers[0]) if isinstance(part, Block) else part.number
+            name = part.graphs.name(part.numbers[0] if isinstance(part, Block) else part.number)
             raise ValueError(
-                f"graph {number} has {part.n:,} nodes, but distribution='one-hot' with channels={self.channels} has "
+                f"{name} has {part.n:,} nodes, but distribution='one-hot' with channels={self.channels} has "
                 f"{self.channels} identifiers; set channels to the number of nodes of the largest graph or more"
             )
 

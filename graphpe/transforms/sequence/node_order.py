@@ -76,9 +76,9 @@ def random_positions(part: Block | LargeGraph, order: NodeOrder, maximum: int, s
     counts = positions.amax(dim=1) + 1 if part.n else positions.sum(dim=1)
     too_long = counts > maximum
     if bool(too_long.any()):
-        number = int(_numbers(part)[too_long.cpu()][0])
+        name = part.graphs.name(_numbers(part)[too_long.cpu()][0])
         raise ValueError(
-            f"graph {number} has {int(counts[too_long][0]):,} positions in its order, but maximum is {maximum:,}; "
+            f"{name} has {int(counts[too_long][0]):,} positions in its order, but maximum is {maximum:,}; "
             "set maximum to several times the size of the largest graph"
         )
     longest = int(counts.max()) if len(counts) else 0

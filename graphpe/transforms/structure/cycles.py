@@ -94,13 +94,13 @@ class AddCycleCountSE(UndirectedEncoding):
         given_up = steps > limit
         if bool(given_up.any()):
             if dense_steps > self.max_steps:
-                number = int(block.numbers[given_up.cpu()][0])
-                self._refuse(f"graph {number}", float(steps[given_up][0]))
+                name = block.graphs.name(block.numbers[given_up.cpu()][0])
+                self._refuse(name, float(steps[given_up][0]))
             dense, exact = count_cycles_densely(simple_adjacency(block)[given_up], self.lengths)
             if not bool(exact.all()):
-                number = int(block.numbers[given_up.cpu()][~exact.cpu()][0])
+                name = block.graphs.name(block.numbers[given_up.cpu()][~exact.cpu()][0])
                 raise ValueError(
-                    f"AddCycleCountSE: graph {number} has too many cycles of length {max(self.lengths)} to count them "
+                    f"AddCycleCountSE: {name} has too many cycles of length {max(self.lengths)} to count them "
                     "exactly in float64 (2^53); leave out the longest lengths"
                 )
             counts[given_up] = dense

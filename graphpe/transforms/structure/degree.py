@@ -95,7 +95,7 @@ class AddDegreeSE(Encoding):
             degree = (joined | joined.mT).sum(-1)[..., None]
         else:
             degree = torch.stack([joined.sum(-2), joined.sum(-1)], dim=-1)
-        return (self._capped(degree, block.numbers),)
+        return (self._capped(degree, block.graphs, block.numbers),)
 
     def encode_large(self, graph: LargeGraph) -> tuple[Tensor, ...]:
         edges = graph.adjacency.tocoo()
@@ -109,16 +109,16 @@ class AddDegreeSE(Encoding):
             incoming = np.bincount(joined.indices, minlength=graph.n)
             degrees = [incoming, np.diff(joined.indptr)]
         degree = torch.stack([torch.as_tensor(column).long() for column in degrees], dim=-1)
-        return (self._capped(degree[None], torch.tensor([graph.number])),)
+        return (self._capped(degree[None], graph.graphs, torch.tensor([graph.number])),)
 
-    def _capped(self, degree: Tensor, numbers: Tensor) -> Tensor:
+    def _capped(self, degree: Tensor, graphs: GraphBatch, numbers: Tensor) -> Tensor:
         """Degrees ``[b, n, d]`` with those above the largest category put into it, and a warning about them."""
         above = (degree > self.max_degree).any(dim=-1)
         if bool(above.any()):
             largest = int(degree.max())
             warnings.warn(
-                f"AddDegreeSE: {int(above.sum())} nodes (the first in graph "
-                f"{int(numbers[above.any(dim=1).cpu()][0])}) have degrees up to {largest}, above max_degree="
+                f"AddDegreeSE: {int(above.sum())} nodes (the first in "
+                f"{graphs.name(numbers[above.any(dim=1).cpu()][0])}) have degrees up to {largest}, above max_degree="
                 f"{self.max_degree}, and share its category; set max_degree={largest}, or use "
                 "AddDegreeSE.for_dataset(dataset)",
                 UserWarning,

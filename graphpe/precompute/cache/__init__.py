@@ -1,0 +1,1 @@
+"""Encodings on disk: one entry for each dataset and encoding, in shards that are checked when they are read."""

@@ -1,0 +1,99 @@
+"""What an entry stands for: the content of the graphs, and the settings of an encoding."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphpe.graphs import GraphBatch
+from graphpe.transforms import Encoding
+
+# Edges hashed in one go: bounds the copy of those that are scattered in a dataset.
+_CHUNK = 1 << 20
+
+# Settings that say how fields are called, not what is in them.
+_NOT_IN_KEY = ("attr_name",)
+
+
+def fingerprint(graphs: GraphBatch) -> str:
+    """32 hexadecimal digits that stand for the graphs: sizes, edges in their order, weights.
+
+    Neither where the graphs come from nor how they are stored counts: node numbers of any integer type, and weights
+    of any float type, are hashed by their values.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(b"weighted" if graphs.edge_weight is not None else b"unweighted")
+    for counts in (graphs.num_nodes, graphs.edge_count):
+        digest.update(_bytes(counts.long()))
+    per_graph = max(1, int(graphs.edge_count.sum()) // max(1, len(graphs)))
+    for numbers in torch.arange(len(graphs)).split(max(1, _CHUNK // per_graph)):
+        _, column = graphs.edges_of(numbers)
+        digest.update(_bytes(graphs.edge_index[:, column].long()))
+        if graphs.edge_weight is not None:
+            digest.update(_bytes(graphs.edge_weight[column].double()))
+    return digest.hexdigest()
+
+
+def settings_of(encoding: Encoding) -> dict[str, Any]:
+    """What decides the values of an encoding, as JSON has it: its class, its version and its settings.
+
+    Raises:
+        TypeError: If a setting is of a kind that has no place in a key.
+        ValueError: If the source of a user's class can't be read.
+    """
+    own = type(encoding)
+    given = {
+        setting.name: _plain(getattr(encoding, setting.name))
+        for setting in dataclasses.fields(encoding)
+        if setting.name not in _NOT_IN_KEY
+    }
+    origin = {"class": f"{own.__module__}.{own.__qualname__}", "version": own.version}
+    return {**origin, **_source(own), **given}
+
+
+def key(graphs: str, settings: dict[str, Any]) -> str:
+    """24 hexadecimal digits for the fingerprint of graphs and the settings of an encoding."""
+    content = json.dumps([graphs, settings], sort_keys=True, allow_nan=False)
+    return hashlib.blake2b(content.encode(), digest_size=12).hexdigest()
+
+
+def _source(own: type[Encoding]) -> dict[str, str]:
+    """A hash of the source of a user's class, who may change it without a thought of versions."""
+    if own.__module__.partition(".")[0] == "graphpe":
+        return {}
+    try:
+        source = inspect.getsource(own)
+    except (OSError, TypeError) as error:
+        raise ValueError(
+            f"the source of {own.__name__} cannot be read, so that the cache could not tell its versions apart; define "
+            "it in a file, or encode without cache_dir"
+        ) from error
+    return {"source": hashlib.blake2b(source.encode(), digest_size=8).hexdigest()}
+
+
+def _bytes(values: Tensor) -> memoryview:
+    """The values in little-endian order."""
+    array = values.contiguous().cpu().numpy()
+    return memoryview(np.ascontiguousarray(array, array.dtype.newbyteorder("<"))).cast("B")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Encoding):
+        return settings_of(value)
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(
+        f"the setting {value!r} is a {type(value).__name__}, which has no place in a cache key; settings must be "
+        "numbers, strings, tuples or encodings"
+    )

@@ -1,0 +1,123 @@
+"""One shard of an entry: a safetensors file that is whole or absent, and a receipt by which it is checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import safetensors
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from graphpe import files
+
+_CHUNK = 1 << 20
+
+
+class Receipt(NamedTuple):
+    """What a shard must be.
+
+    Args:
+        file: Its name in the folder of the entry.
+        start: Number of its first graph.
+        stop: Number after that of its last graph.
+        bytes: Size of the file.
+        checksum: BLAKE2b of the file, 32 hexadecimal digits.
+    """
+
+    file: str
+    start: int
+    stop: int
+    bytes: int
+    checksum: str
+
+
+def write_shard(path: Path, start: int, stop: int, fields: Mapping[str, Tensor]) -> Receipt:
+    """Writes the fields of some graphs under a temporary name, flushes them to the disk and renames the file.
+
+    Raises:
+        ValueError: If the file cannot be written; nothing of it is left.
+    """
+    with files.workspace(path) as work:
+        temporary = work / path.name
+        try:
+            save_file({name: _storable(value) for name, value in fields.items()}, temporary)
+            receipt = Receipt(
+                path.name, start, stop, temporary.stat().st_size, _checksum(temporary)
+            )
+            flush(temporary)
+            os.replace(temporary, path)
+            receipt_file = work / receipt_path(path).name
+            receipt_file.write_text(json.dumps(receipt._asdict()))
+            flush(receipt_file)
+            os.replace(receipt_file, receipt_path(path))
+            flush(path.parent)
+        except (OSError, safetensors.SafetensorError) as error:
+            raise ValueError(
+                f"could not write {path} ({files.one_line(error)}); is there enough space?"
+            ) from error
+    return receipt
+
+
+def receipt_path(path: Path) -> Path:
+    """Where the receipt of a shard is until the manifest has it."""
+    return path.with_suffix(".json")
+
+
+def read_receipt(path: Path) -> Receipt | None:
+    """The receipt of a shard that was written before the manifest; None if there is none that can be read."""
+    try:
+        return Receipt(**json.loads(receipt_path(path).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def fault(folder: Path, receipt: Receipt, checksum: bool) -> str | None:
+    """What is wrong with a shard, None if nothing is. The checksum is looked at if asked to."""
+    path = folder / receipt.file
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return f"{path} is missing"
+    if size != receipt.bytes:
+        return f"{path} has {size:,} bytes, not {receipt.bytes:,}"
+    if checksum and _checksum(path) != receipt.checksum:
+        return f"{path} has another checksum than when it was written"
+    return None
+
+
+def read_shard(path: Path, fields: Mapping[str, torch.dtype]) -> dict[str, Tensor]:
+    """The fields of a shard, mapped from the file."""
+    with safetensors.safe_open(path, framework="pt") as file:
+        return {name: _restored(file.get_tensor(name), dtype) for name, dtype in fields.items()}
+
+
+def flush(path: Path) -> None:
+    """Has the system put a file or the names in a folder on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _storable(value: Tensor) -> Tensor:
+    """Complex numbers as pairs: safetensors has none in double precision."""
+    return (torch.view_as_real(value) if value.is_complex() else value).contiguous()
+
+
+def _restored(value: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.view_as_complex(value) if dtype.is_complex else value
+
+
+def _checksum(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,283 @@
+"""encode with a cache: the same bytes, nothing computed twice, damage found, and nothing lost to a kill."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from graph_zoo import graph, zoo
+from torch_geometric.data import Batch, Data, HeteroData
+
+import graphpe
+from graphpe import GraphBatch
+from graphpe.cli.widths import example
+from graphpe.data import OGBGraphs
+from graphpe.precompute import plan
+from graphpe.precompute.cache.keys import fingerprint, key, settings_of
+from graphpe.precompute.cached import cached_values
+from graphpe.transforms import (
+    AddEffectiveResistancePE,
+    AddLaplacianEigenvectorPE,
+    AddMagneticLaplacianPE,
+    AddRandomWalkPE,
+    AddShortestPathPE,
+    Encoding,
+    all_encodings,
+)
+from graphpe.transforms.core.engine import compute_fields
+
+MOLECULES = Path(__file__).resolve().parents[2] / "datasets" / "bundled"
+ENCODINGS = [AddLaplacianEigenvectorPE(4), AddRandomWalkPE(6), AddMagneticLaplacianPE(3)]
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch) -> None:
+    monkeypatch.setattr(plan, "_GRAPHS", 5)
+
+
+@pytest.fixture
+def computed(monkeypatch) -> list[tuple[int, int, list[str]]]:
+    """What was computed: first graph, number of graphs and encodings."""
+    seen = []
+    module = importlib.import_module("graphpe.precompute.encode")
+    original = module.compute_fields
+
+    def counting(graphs, encodings, **options):
+        seen.append((graphs.first, len(graphs), [type(e).__name__ for e in encodings]))
+        return original(graphs, encodings, **options)
+
+    monkeypatch.setattr(module, "compute_fields", counting)
+    return seen
+
+
+def graphs() -> list:
+    return list(zoo().values())
+
+
+def assert_same(got, expected) -> None:
+    for one, other in zip(got, expected, strict=True):
+        assert one.keys() == other.keys()
+        for name in other.keys():  # noqa: SIM118
+            if torch.is_tensor(other[name]):
+                assert one[name].dtype == other[name].dtype
+                assert torch.equal(one[name], other[name]), name
+
+
+def test_the_cache_gives_the_same_bytes(tmp_path: Path, computed) -> None:
+    expected = graphpe.encode(graphs(), ENCODINGS)
+    computed.clear()
+    assert_same(graphpe.encode(graphs(), ENCODINGS, cache_dir=tmp_path), expected)
+    assert computed
+    computed.clear()
+    assert_same(graphpe.encode(graphs(), ENCODINGS, cache_dir=tmp_path), expected)
+    assert not computed
+
+
+def test_one_more_encoding_computes_just_that(tmp_path: Path, computed) -> None:
+    graphpe.encode(graphs(), ENCODINGS[:2], cache_dir=tmp_path)
+    computed.clear()
+    graphpe.encode(graphs(), ENCODINGS, cache_dir=tmp_path)
+    assert {name for *_, names in computed for name in names} == {"AddMagneticLaplacianPE"}
+    computed.clear()
+    graphpe.encode(graphs(), [AddRandomWalkPE(7)], cache_dir=tmp_path)
+    assert computed
+    computed.clear()
+    graphpe.encode(graphs(), [AddRandomWalkPE(7, "another_name")], cache_dir=tmp_path)
+    assert not computed
+
+
+def test_a_changed_edge_or_weight_is_another_dataset(tmp_path: Path, computed) -> None:
+    graphpe.encode(graphs(), ENCODINGS[1], cache_dir=tmp_path)
+    changed = graphs()
+    index = next(n for n, data in enumerate(changed) if data.num_edges > 1)
+    changed[index] = changed[index].clone()
+    changed[index].edge_index[:, 0] = changed[index].edge_index[:, 1]
+    computed.clear()
+    graphpe.encode(changed, ENCODINGS[1], cache_dir=tmp_path)
+    assert computed
+
+
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "removed"])
+def test_a_damaged_shard_is_named_and_computed_anew(tmp_path: Path, computed, damage: str) -> None:
+    expected = graphpe.encode(graphs(), ENCODINGS, cache_dir=tmp_path)
+    path = sorted(tmp_path.glob("*/AddRandomWalkPE-*/*.safetensors"))[1]
+    content = bytearray(path.read_bytes())
+    if damage == "removed":
+        path.unlink()
+    else:
+        content[-3] ^= 4
+        path.write_bytes(content[:-8] if damage == "truncated" else content)
+    computed.clear()
+    with pytest.warns(UserWarning, match=rf"{path.name}.*computed anew"):
+        got = graphpe.encode(graphs(), ENCODINGS, cache_dir=tmp_path)
+    assert_same(got, expected)
+    assert computed == [(5, 5, ["AddRandomWalkPE"])]
+
+
+KILLED = """
+import sys
+from graphpe.precompute import plan
+plan._GRAPHS = 30
+import graphpe
+from graphpe.data import OGBGraphs
+from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
+dataset = OGBGraphs("ogbg-molesol", root=sys.argv[2])
+print("ready", flush=True)
+graphpe.encode(dataset, [AddLaplacianEigenvectorPE(4), AddRandomWalkPE(6)], cache_dir=sys.argv[1])
+print("done", flush=True)
+"""
+
+
+def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    moments = random.Random(7)
+    killed, written = tmp_path / "killed", []
+
+    def run(folder: Path) -> subprocess.Popen:
+        command = [sys.executable, "-c", KILLED, str(folder), str(MOLECULES)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    def shards() -> int:
+        return len(list(killed.glob("*/*/*.safetensors")))
+
+    for _ in range(2):
+        process = run(killed)
+        wanted = shards() + moments.randrange(3, 20)
+        while shards() < wanted and process.poll() is None:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        written.append(shards())
+    assert 0 < written[0] < written[1] <= 2 * 38
+    assert written == sorted(written)  # nothing is thrown away
+    for folder in (killed, tmp_path / "clean"):
+        assert run(folder).communicate()[0] == "done\n"
+    contents = [
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+        for folder in (killed, tmp_path / "clean")
+    ]
+    assert contents[0] == contents[1]
+
+
+def test_a_part_of_a_dataset_in_memory(tmp_path: Path) -> None:
+    part = OGBGraphs("ogbg-molesol", root=MOLECULES)[[5, 3, 3, 900]]
+    for _ in range(2):
+        got = graphpe.encode(part, ENCODINGS, cache_dir=tmp_path)
+        assert_same(got, graphpe.encode(part, ENCODINGS))
+
+
+def test_heterogeneous_graphs_whose_edges_are_in_another_order(tmp_path: Path) -> None:
+    every = []
+    for shift in (1, 2):
+        data = HeteroData()
+        data["author"].num_nodes, data["paper"].num_nodes = 3, 4
+        data["author", "writes", "paper"].edge_index = torch.tensor([[0, 1, 2], [0, shift, 3]])
+        data["paper", "cites", "paper"].edge_index = torch.tensor([[0, 3], [shift, 1]])
+        every.append(data)
+    encodings = [AddRandomWalkPE(3), AddEffectiveResistancePE(level="edge")]
+    expected = graphpe.encode(every, encodings)
+    for _ in range(2):
+        for got, wanted in zip(
+            graphpe.encode(every, encodings, cache_dir=tmp_path), expected, strict=True
+        ):
+            for kind in (*wanted.node_types, *wanted.edge_types):
+                assert list(got[kind].keys()) == list(wanted[kind].keys())
+                for name, value in wanted[kind].items():
+                    assert torch.equal(torch.as_tensor(got[kind][name]), torch.as_tensor(value)), (
+                        name
+                    )
+
+
+def test_a_batch_whose_edges_were_shuffled(tmp_path: Path) -> None:
+    """Edge-level values come back in the order of the caller's edges."""
+    batch = Batch.from_data_list([data for data in graphs() if data.get("edge_weight") is None])
+    batch.edge_index = batch.edge_index[:, torch.randperm(batch.num_edges)]
+    encodings = [AddEffectiveResistancePE(level="edge", directed="symmetrize"), AddRandomWalkPE(3)]
+    shuffled = GraphBatch.of(batch)
+    assert shuffled.edge_order is not None
+
+    def compute(part, wanted, advance):
+        return compute_fields(part, wanted)
+
+    expected = compute_fields(shuffled, encodings)
+    for _ in range(2):
+        got = cached_values(shuffled, encodings, tmp_path, compute, lambda done: None)
+        for own, wanted in zip(got, expected, strict=True):
+            assert all(map(torch.equal, own, wanted))
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file in the way")
+    with pytest.raises(ValueError, match=r"cannot write to .*cache") as error:
+        graphpe.encode(graphs(), ENCODINGS, cache_dir=tmp_path / "cache")
+    assert "\n" not in str(error.value)
+
+
+def test_a_bad_graph_is_called_by_its_number_in_the_dataset(tmp_path: Path) -> None:
+    many = [*graphs()[:7], Data(edge_index=torch.zeros(2, 1, dtype=torch.long), num_nodes=700)]
+    with pytest.raises(ValueError, match="graph 7 has 700 nodes"):
+        graphpe.encode(many, AddShortestPathPE(5), cache_dir=tmp_path, memory_budget=2**20)
+
+
+@pytest.mark.parametrize("cls", all_encodings(), ids=lambda cls: cls.__name__)
+def test_every_encoding_through_the_cache(tmp_path: Path, cls: type[Encoding]) -> None:
+    encoding = example(cls)
+    assert json.loads(json.dumps(settings_of(encoding))) == settings_of(encoding)
+    small = [
+        data for data in graphs() if data.num_nodes <= 8
+    ]  # positions of at most 8 nodes have an example
+    expected = graphpe.encode(small, encoding)
+    for _ in range(2):
+        assert_same(graphpe.encode(small, encoding, cache_dir=tmp_path), expected)
+
+
+def test_each_setting_but_the_name_is_in_the_key() -> None:
+    settings = [
+        AddRandomWalkPE(4),
+        AddRandomWalkPE(5),
+        AddRandomWalkPE(4, dtype="float64"),
+        AddRandomWalkPE(4, dense_limit=9),
+        AddLaplacianEigenvectorPE(4),
+    ]
+    assert len({key("0", settings_of(encoding)) for encoding in settings}) == len(settings)
+    assert key("0", settings_of(settings[0])) != key("1", settings_of(settings[0]))
+    renamed = settings_of(AddRandomWalkPE(4, "other"))
+    assert key("0", renamed) == key("0", settings_of(settings[0]))
+
+
+def test_a_version_is_in_the_key(monkeypatch) -> None:
+    before = key("0", settings_of(AddRandomWalkPE(4)))
+    monkeypatch.setattr(AddRandomWalkPE, "version", 2)
+    assert key("0", settings_of(AddRandomWalkPE(4))) != before
+
+
+def test_fingerprints_are_of_values_not_of_storage() -> None:
+    data = graph(4, [(0, 1), (1, 2), (2, 3)])
+    short = Data(edge_index=data.edge_index.int(), num_nodes=4)
+    assert fingerprint(GraphBatch.of([data, data])) == fingerprint(GraphBatch.of([short, short]))
+    ones = Data(edge_index=data.edge_index, edge_weight=torch.ones(6), num_nodes=4)
+    doubles = Data(edge_index=data.edge_index, edge_weight=torch.ones(6).double(), num_nodes=4)
+    assert fingerprint(GraphBatch.of([ones])) == fingerprint(GraphBatch.of([doubles]))
+    different = [
+        [data],
+        [data, data],
+        [ones],
+        [graph(5, [(0, 1), (1, 2), (2, 3)])],
+        [graph(4, [(0, 1), (1, 2), (3, 2)])],
+        [graph(4, [(0, 1), (1, 2)]), graph(4, [(2, 3)])],
+        [graph(4, [(0, 1)]), graph(4, [(1, 2), (2, 3)])],
+    ]
+    assert len({fingerprint(GraphBatch.of(each)) for each in different}) == len(different)
