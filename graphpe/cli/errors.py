@@ -14,7 +14,7 @@ class ConfigError(Exception):
 
 
 def fail(code: int, message: str, in_every_process: bool = False) -> int:
-    """Prints a message as one line on stderr and returns the exit code.
+    """Prints a message as one line on stderr, leaves a distributed run, and returns the exit code.
 
     Args:
         code: The exit code.

@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data, Dataset, HeteroData, InMemoryDatas
 from graphpe.checks import require_positive_integer
 from graphpe.graphs import GraphBatch
 from graphpe.precompute import hetero
-from graphpe.precompute.cached import cached_values
+from graphpe.precompute.cache.values import cached_values
 from graphpe.precompute.encoded import EncodedDataset, EncodedList, attach_rows, attach_to_storage
 from graphpe.transforms import Encoding
 from graphpe.transforms.core.attach import Values, check_concatenation, written_fields

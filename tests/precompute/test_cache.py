@@ -20,9 +20,9 @@ import graphpe
 from graphpe import GraphBatch
 from graphpe.cli.widths import example
 from graphpe.data import OGBGraphs
-from graphpe.precompute import plan
+from graphpe.precompute.cache import plan
 from graphpe.precompute.cache.keys import fingerprint, key, settings_of
-from graphpe.precompute.cached import cached_values
+from graphpe.precompute.cache.values import cached_values
 from graphpe.transforms import (
     AddEffectiveResistancePE,
     AddLaplacianEigenvectorPE,
@@ -124,7 +124,7 @@ def test_a_damaged_shard_is_named_and_computed_anew(tmp_path: Path, computed, da
 
 KILLED = """
 import sys
-from graphpe.precompute import plan
+from graphpe.precompute.cache import plan
 plan._GRAPHS = 30
 import graphpe
 from graphpe.data import OGBGraphs
@@ -256,6 +256,30 @@ def test_each_setting_but_the_name_is_in_the_key() -> None:
     assert key("0", settings_of(settings[0])) != key("1", settings_of(settings[0]))
     renamed = settings_of(AddRandomWalkPE(4, "other"))
     assert key("0", renamed) == key("0", settings_of(settings[0]))
+
+
+def test_the_source_of_a_users_class_and_its_bases_is_in_the_key(
+    tmp_path: Path, monkeypatch
+) -> None:
+    """An encoding that someone edits is another one, also where what changed is inherited."""
+    source = """
+from graphpe.transforms import AddRandomWalkPE
+class Base(AddRandomWalkPE):
+    factor = 1
+class Own(Base):
+    pass
+"""
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for name, text in (
+        ("same", source),
+        ("again", source),
+        ("edited", source.replace("= 1", "= 2")),
+    ):
+        (tmp_path / f"users_{name}.py").write_text(text)
+        own = importlib.import_module(f"users_{name}").Own
+        found.append(settings_of(own(4))["source"])
+    assert found[0] == found[1] != found[2]
 
 
 def test_a_version_is_in_the_key(monkeypatch) -> None:

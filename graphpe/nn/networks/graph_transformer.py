@@ -117,14 +117,11 @@ class GraphTransformer(GraphNetwork):
 
     def _check_encoders(self) -> None:
         """Refuses encoders that neither this kind of attention nor the head reads."""
-        unread = "edge" if self.attention == "full" else "pair"
+        unread, other, networks = "pair", "full", "GPS, GRIT, Graphormer"
+        if self.attention == "full":
+            unread, other, networks = "edge", "sparse", "GPS, GINE"
         for encoder in self.positional_encoders:
             if encoder.level == unread and self.level != unread:
-                other, networks = (
-                    ("sparse", "GPS, GINE")
-                    if unread == "edge"
-                    else ("full", "GPS, GRIT, Graphormer")
-                )
                 raise ValueError(
                     f"{type(encoder).__name__} encodes {unread}s, but a GraphTransformer with "
                     f"attention={self.attention!r} doesn't use them; take attention={other!r}, level {unread!r}, "

@@ -51,27 +51,22 @@ class Entry:
         """Whether the entry has a manifest."""
         return (self.folder / NAME).exists()
 
-    def missing(self, checksums: bool) -> list[tuple[int, str]]:
-        """The numbers of the shards that have to be computed, and why, for those that are damaged.
-
-        Args:
-            checksums: Whether to read the shards and compare their checksums; sizes are compared always.
-        """
-        is_finished = self.is_finished
+    def missing(self) -> list[tuple[int, str]]:
+        """The numbers of the shards that have to be computed, and why, for those that are damaged."""
         missing = []
         for number, (shard, receipt) in enumerate(zip(self.shards, self._receipts(), strict=True)):
             if receipt is None or (receipt.start, receipt.stop) != shard:
                 missing.append((number, ""))
                 continue
-            reason = fault(self.folder, receipt, checksums or not is_finished)
+            reason = fault(self.folder, receipt)
             if reason is not None:
                 missing.append((number, reason))
         return missing
 
-    def write(self, number: int, values: Sequence[Tensor]) -> Receipt:
+    def write(self, number: int, values: Sequence[Tensor]) -> None:
         """Writes a shard."""
         named = {f"field_{place}": value for place, value in enumerate(values)}
-        return write_shard(self._path(number), *self.shards[number], named)
+        write_shard(self._path(number), *self.shards[number], named)
 
     def finish(self) -> None:
         """Writes the manifest, once all shards are there."""

@@ -65,11 +65,13 @@ def key(graphs: str, settings: dict[str, Any]) -> str:
 
 
 def _source(own: type[Encoding]) -> dict[str, str]:
-    """A hash of the source of a user's class, who may change it without a thought of versions."""
-    if own.__module__.partition(".")[0] == "graphpe":
+    """A hash of the source of a user's class and its bases, who may change them without a thought of versions."""
+    bases = own.__mro__[: own.__mro__.index(Encoding)]
+    theirs = [base for base in bases if base.__module__.partition(".")[0] != "graphpe"]
+    if not theirs:
         return {}
     try:
-        source = inspect.getsource(own)
+        source = "".join(map(inspect.getsource, theirs))
     except (OSError, TypeError) as error:
         raise ValueError(
             f"the source of {own.__name__} cannot be read, so that the cache could not tell its versions apart; define "

@@ -37,8 +37,10 @@ class Receipt(NamedTuple):
     checksum: str
 
 
-def write_shard(path: Path, start: int, stop: int, fields: Mapping[str, Tensor]) -> Receipt:
+def write_shard(path: Path, start: int, stop: int, fields: Mapping[str, Tensor]) -> None:
     """Writes the fields of some graphs under a temporary name, flushes them to the disk and renames the file.
+
+    The receipt follows in the same way.
 
     Raises:
         ValueError: If the file cannot be written; nothing of it is left.
@@ -61,7 +63,6 @@ def write_shard(path: Path, start: int, stop: int, fields: Mapping[str, Tensor])
             raise ValueError(
                 f"could not write {path} ({files.one_line(error)}); is there enough space?"
             ) from error
-    return receipt
 
 
 def receipt_path(path: Path) -> Path:
@@ -77,8 +78,8 @@ def read_receipt(path: Path) -> Receipt | None:
         return None
 
 
-def fault(folder: Path, receipt: Receipt, checksum: bool) -> str | None:
-    """What is wrong with a shard, None if nothing is. The checksum is looked at if asked to."""
+def fault(folder: Path, receipt: Receipt) -> str | None:
+    """What is wrong with a shard, None if nothing is."""
     path = folder / receipt.file
     try:
         size = path.stat().st_size
@@ -86,7 +87,7 @@ def fault(folder: Path, receipt: Receipt, checksum: bool) -> str | None:
         return f"{path} is missing"
     if size != receipt.bytes:
         return f"{path} has {size:,} bytes, not {receipt.bytes:,}"
-    if checksum and _checksum(path) != receipt.checksum:
+    if _checksum(path) != receipt.checksum:
         return f"{path} has another checksum than when it was written"
     return None
 

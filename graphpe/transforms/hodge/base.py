@@ -100,10 +100,8 @@ class HodgeEncoding(UndirectedEncoding):
         num_edges = part.shared(simple_graphs).num_edges
         is_over = num_edges > self.edge_limit
         if bool(is_over.any()):
-            name, edges = (
-                part.graphs.name(part.numbers[is_over.cpu()][0]),
-                int(num_edges[is_over][0]),
-            )
+            name = part.graphs.name(part.numbers[is_over.cpu()][0])
+            edges = int(num_edges[is_over][0])
             needed = _MATRICES * 8 * edges**2
             raise ValueError(
                 f"{name} has {edges:,} edges, over the edge_limit of {self.edge_limit:,}, and "

@@ -12,7 +12,7 @@ from graphpe import files
 from graphpe.graphs import GraphBatch
 from graphpe.precompute.cache.entry import Entry
 from graphpe.precompute.cache.keys import fingerprint
-from graphpe.precompute.plan import shards_of
+from graphpe.precompute.cache.plan import shards_of
 from graphpe.transforms import Encoding
 from graphpe.transforms.core.attach import Values
 
@@ -78,7 +78,7 @@ def _lacking(entries: Sequence[Entry]) -> dict[int, list[Entry]]:
     """Which entries lack each shard; names those that are damaged."""
     lacking: dict[int, list[Entry]] = {}
     for entry in entries:
-        for number, damage in entry.missing(checksums=True):
+        for number, damage in entry.missing():
             if damage:
                 warnings.warn(f"{damage}; it is computed anew", UserWarning, stacklevel=4)
             lacking.setdefault(number, []).append(entry)
