@@ -7,8 +7,10 @@ import http.client
 import os
 import pickle
 import platform
+import re
 import shutil
 import tempfile
+import threading
 import urllib.request
 import zipfile
 import zlib
@@ -35,21 +37,37 @@ def status(text: str) -> Status:
 
 
 @contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """Only one process of this machine and user at a time prepares ``folder``; others wait here.
+def exclusive(folder: Path, lock_file: str | None = None) -> Iterator[None]:
+    """Only one process at a time prepares ``folder``; others wait here.
 
-    Several machines on one file system do not see each other's lock. There `workspace` makes sure that nobody ever
-    reads a half-written file.
+    Args:
+        folder: What is prepared.
+        lock_file: Name of the lock, a file in ``folder``, which is made. So processes of all machines that see the
+            folder wait for each other, where its file system has locks. None: a lock of this machine and user, so
+            that nothing is left beside the data. `workspace` makes sure that others never read a half-written file.
+
+    Raises:
+        ValueError: If the folder cannot be written to.
     """
-    user = os.getuid() if hasattr(os, "getuid") else ""
-    key = hashlib.sha256(f"{user}:{folder.resolve()}".encode()).hexdigest()[:16]
-    # In the temporary folder of the system, so that nothing is left beside the data.
-    lock = FileLock(Path(tempfile.gettempdir()) / f"graphpe-{key}.lock")
+    if lock_file is None:
+        user = os.getuid() if hasattr(os, "getuid") else ""
+        key = hashlib.sha256(f"{user}:{folder.resolve()}".encode()).hexdigest()[:16]
+        lock = FileLock(Path(tempfile.gettempdir()) / f"graphpe-{key}.lock")
+    else:
+        lock = FileLock(folder / lock_file)
     try:
+        if lock_file is not None:
+            folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
         with status(f"Waiting for another process that prepares {folder}"):
             lock.acquire()
+    except NotImplementedError:  # the file system has no locks
+        pass
+    except OSError as error:
+        raise ValueError(
+            f"cannot write to {folder} ({error.strerror or one_line(error)}); give a folder where you may write"
+        ) from error
     try:
         yield
     finally:
@@ -66,7 +84,7 @@ def workspace(target: Path) -> Iterator[Path]:
         ValueError: If the folder of ``target`` cannot be written to.
     """
     prefix = f".{target.name}.{platform.node()}-"
-    work = target.parent / f"{prefix}{os.getpid()}.partial"
+    work = target.parent / f"{prefix}{os.getpid()}-{threading.get_native_id()}.partial"
     new_folders = [
         folder for folder in (target.parent, *target.parent.parents) if not folder.exists()
     ]
@@ -74,7 +92,8 @@ def workspace(target: Path) -> Iterator[Path]:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             for leftover in target.parent.glob(f"{escape(prefix)}*.partial"):
-                shutil.rmtree(leftover)
+                if not _is_running(leftover.name.removeprefix(prefix)):
+                    shutil.rmtree(leftover, ignore_errors=True)
             work.mkdir()
         except OSError as error:
             raise ValueError(
@@ -87,6 +106,22 @@ def workspace(target: Path) -> Iterator[Path]:
         for folder in new_folders:
             with suppress(OSError):  # not empty: then it is wanted
                 folder.rmdir()
+
+
+def _is_running(owner: str) -> bool:
+    """Whether the process that owns a workspace is there; ``owner`` begins with its number."""
+    number = re.match(r"\d+", owner)
+    if number is None:
+        return False
+    if os.name == "nt":  # to ask would end it
+        return True
+    try:
+        os.kill(int(number[0]), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # not ours, or on a system that can't tell
+        return True
+    return True
 
 
 def save(content: Any, path: Path) -> None:

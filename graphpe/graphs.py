@@ -94,28 +94,34 @@ class GraphBatch:
         return cls.from_list([data])
 
     @classmethod
-    def from_list(cls, graphs: Sequence[Data]) -> GraphBatch:
-        """A list of single graphs."""
+    def from_list(cls, graphs: Sequence[Data], first: int = 0) -> GraphBatch:
+        """A list of single graphs.
+
+        Args:
+            graphs: The graphs.
+            first: What messages call the first of them.
+        """
         if len(graphs) == 0:
             raise ValueError("got an empty list of graphs; give at least one graph")
-        for number, data in enumerate(graphs):
+        for number, data in enumerate(graphs, start=first):
             check_single_graph(data, number)
         weights = [edge_weight_of(data) for data in graphs]
         weighted = [weight is not None for weight in weights]
         if any(weighted) and not all(weighted):
             raise ValueError(
-                f"graph {weighted.index(False)} has no edge_weight but graph {weighted.index(True)} has; "
-                "give weights to all graphs or to none"
+                f"graph {first + weighted.index(False)} has no edge_weight but graph {first + weighted.index(True)} "
+                "has; give weights to all graphs or to none"
             )
         counts = torch.tensor([data.edge_index.shape[1] for data in graphs])
         return cls(
             edge_index=_concatenate([data.edge_index for data in graphs], dim=1),
             num_nodes=torch.tensor(
-                [num_nodes_of(data, number) for number, data in enumerate(graphs)]
+                [num_nodes_of(data, number) for number, data in enumerate(graphs, start=first)]
             ),
             edge_start=offsets_of(counts)[:-1],
             edge_count=counts,
             edge_weight=_concatenate(weights) if all(weighted) else None,
+            first=first,
         )
 
     @classmethod
@@ -158,15 +164,20 @@ class GraphBatch:
         )
 
     @classmethod
-    def from_dataset(cls, dataset: InMemoryDataset) -> GraphBatch:
-        """The graphs of an ``InMemoryDataset`` read from its collated storage, without one ``Data`` per graph."""
+    def from_dataset(cls, dataset: InMemoryDataset, first: int = 0) -> GraphBatch:
+        """The graphs of an ``InMemoryDataset`` read from its collated storage, without one ``Data`` per graph.
+
+        Args:
+            dataset: The dataset.
+            first: What messages call its first graph.
+        """
         if len(dataset) == 0:
             raise ValueError("got an empty dataset; give at least one graph")
         storage = dataset._data
         if isinstance(storage, HeteroData):
             raise TypeError("got a dataset of HeteroData; graphpe encodes homogeneous graphs")
         if dataset.slices is None:  # PyG keeps a dataset of one graph uncollated
-            return cls.from_list([storage for _ in dataset.indices()])
+            return cls.from_list([storage for _ in dataset.indices()], first)
         if is_batch(storage):
             raise ValueError("the graphs of the dataset are batches of graphs; store single graphs")
         check_edge_index(storage)
@@ -181,6 +192,7 @@ class GraphBatch:
             edge_start=slices[:-1] if chosen is None else slices[chosen],
             edge_count=counts if chosen is None else counts[chosen],
             edge_weight=edge_weight_of(storage),
+            first=first,
         )
 
     # --- sizes -----------------------------------------------------------------------------------------------------
@@ -241,6 +253,20 @@ class GraphBatch:
             first=self.first + start,
         )
 
+    def to(self, device: torch.device | str | None) -> GraphBatch:
+        """The same graphs with their edges on another device; None leaves them where they are."""
+        if device is None or torch.device(device) == self.device:
+            return self
+        return GraphBatch(
+            self.edge_index.to(device),
+            self.num_nodes,
+            self.edge_start,
+            self.edge_count,
+            None if self.edge_weight is None else self.edge_weight.to(device),
+            None if self.edge_order is None else self.edge_order.to(device),
+            self.first,
+        )
+
     # --- what kernels see ------------------------------------------------------------------------------------------
 
     def blocks(
@@ -261,10 +287,12 @@ class GraphBatch:
         """
         order = torch.argsort(self.num_nodes, stable=True)
         sizes, counts = torch.unique_consecutive(self.num_nodes[order], return_counts=True)
-        start = 0
-        for n, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        # The largest first: they take longest, and at the end threads would wait for them.
+        stop = len(order)
+        for n, count in zip(sizes.flip(0).tolist(), counts.flip(0).tolist(), strict=True):
+            start, stop = stop - count, stop - count
             if n > dense_limit:
-                return
+                continue
             needed = bytes_per_graph(n)
             if needed > memory_budget:
                 raise ValueError(
@@ -274,7 +302,6 @@ class GraphBatch:
                 )
             for chunk in order[start : start + count].split(memory_budget // needed):
                 yield Block(self, chunk, n)
-            start += count
 
     def large(self, dense_limit: int, memory_budget: int) -> list[LargeGraph]:
         """The graphs with more than ``dense_limit`` nodes, one by one."""

@@ -56,6 +56,13 @@ def in_processes(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def available_cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _end_with_parent() -> None:
     """Ends this process with its parent; otherwise it would wait for work forever when that is killed."""
     parent = multiprocessing.parent_process()

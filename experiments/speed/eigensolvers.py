@@ -34,7 +34,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from graphpe.linalg import ConvergenceError, smallest_laplacian_eigenpairs
-from graphpe.precompute.encode import available_cores
+from graphpe.processes import available_cores
 
 Pairs = tuple[np.ndarray, np.ndarray]
 _MOST_RESTARTS = 300  # of ARPACK; SciPy's own limit is ten times the number of nodes

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 import torch_geometric
 
-from graphpe.precompute.encode import available_cores
+from graphpe.processes import available_cores
 
 
 def seconds(function: Callable[[], object]) -> float:

@@ -13,6 +13,8 @@ _COMMANDS = {
     "test": "compute the metric on the test part and write predictions",
     "predict": "write predictions for the test part",
     "benchmark": "run a suite of trainings, go on with it after a kill, and make its table",
+    "encode": "compute encodings of a dataset into a cache, with as many processes or machines as there are",
+    "cache": "list, verify or remove what a cache of encodings holds",
     "pretrain": "train an encoder to predict encodings, to be used on any dataset",
     "encodings": "list the encodings: fields, symmetry, cost, paper; all about one: graphpe encodings NAME",
 }
@@ -74,6 +76,14 @@ def _run(arguments: list[str]) -> int:
         from graphpe.cli.pretrain import run_pretraining
 
         return run_pretraining(options)
+    if command == "encode":
+        from graphpe.cli.encode import run_encoding
+
+        return run_encoding(options)
+    if command == "cache":
+        from graphpe.cli.cache import run_cache
+
+        return run_cache(options)
     from graphpe.cli.experiment import run_experiment
 
     return run_experiment(command, options)

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch_geometric.data import Batch, Data, Dataset, HeteroData, InMemoryDataset
 
-from graphpe.checks import require_positive_integer
-from graphpe.graphs import GraphBatch
+from graphpe.checks import require_boolean, require_choice, require_positive_integer
 from graphpe.precompute import hetero
-from graphpe.precompute.cache.values import cached_values
-from graphpe.precompute.encoded import EncodedDataset, EncodedList, attach_rows, attach_to_storage
+from graphpe.precompute.cache.filling import Request, fill
+from graphpe.precompute.computing import OnError
+from graphpe.precompute.encoded import (
+    EncodedDataset,
+    EncodedList,
+    MappedEntry,
+    MappedField,
+    attach_rows,
+    attach_to_storage,
+)
+from graphpe.precompute.executors import Executor, executor_of
+from graphpe.precompute.failures import report_failures, without_failed
+from graphpe.precompute.in_memory import compute_all
+from graphpe.precompute.progress import EncodingProgress
+from graphpe.precompute.stored import GraphsInMemory, GraphsOnDisk, StoredGraphs
 from graphpe.transforms import Encoding
 from graphpe.transforms.core.attach import Values, check_concatenation, written_fields
 from graphpe.transforms.core.base import checked_encodings
-from graphpe.transforms.core.engine import compute_fields
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 AnyDataset = TypeVar("AnyDataset", bound=Any)
 
@@ -29,10 +41,14 @@ def encode(
     dataset: AnyDataset,
     encodings: Sequence[Encoding] | Encoding,
     *,
-    memory_budget: int | None = None,
-    workers: int | None = None,
-    progress: bool = True,
     cache_dir: str | Path | None = None,
+    workers: int | None = None,
+    executor: Literal["threads", "processes"] | Client = "threads",
+    device: str | None = None,
+    memory_budget: int | None = None,
+    on_error: OnError = "raise",
+    verify: bool = False,
+    progress: bool = True,
 ) -> AnyDataset:
     """Encodes all graphs of a dataset and returns the dataset with the fields attached.
 
@@ -44,27 +60,36 @@ def encode(
             describe the graphs as stored: a ``dataset.transform`` still runs on each access, after the encodings.
         encodings: What to compute. Encodings given together share what they have in common: operators,
             eigendecompositions, distances.
+        cache_dir: Folder in which values are kept, an entry for each encoding and each content of a dataset. What is
+            there is read, and only what is missing is computed. None: nothing is kept, and values are in memory.
+        workers: Number of threads, or of processes; None takes all cores that this process may use.
+        executor: ``"threads"`` of this process, ``"processes"`` of this machine, or a client of a Dask cluster, whose
+            workers must see ``cache_dir``. All but threads need a ``cache_dir``.
+        device: Where to compute, such as ``"cuda"``; with processes there is one for each such device. None: where the
+            graphs are.
         memory_budget: Bytes for the graphs that are worked on at the same time; None: 64 MiB, or what the largest
             dense graph takes, at most 2 GiB where an encoding has no sparse form. (The sparse eigensolver of graphs
             over ``dense_limit`` has a limit of its own, 1 GiB.)
-        workers: Number of threads; None takes all cores that this process may use.
-        progress: Show a progress bar on stderr, if that is a terminal.
-        cache_dir: Folder in which values are kept, an entry for each encoding and each content of a dataset. What is
-            there is read, and only what is missing is computed. None: nothing is kept.
+        on_error: What to do about a graph that can't be read or encoded: ``"raise"`` an error that names it;
+            ``"skip"`` it, so that the result lacks it; or give it ``"nan"`` for values. The result has the reasons by
+            graph number in ``failures``.
+        verify: Read all of what the cache has for its checksums at once. Otherwise its size is looked at, and the
+            checksum of each shard when it is first used. Damaged shards are named in a warning and computed anew.
+        progress: Show how far it is on stderr: a bar, or where that is no terminal a line from time to time.
 
     Returns:
-        - for an ``InMemoryDataset``: a dataset of the same class;
+        - for an ``InMemoryDataset``: a dataset of the same class; with ``cache_dir`` an `EncodedDataset` around it,
+          which reads fields from the cache when they are asked for;
         - for another PyG ``Dataset``: an `EncodedDataset` around it;
         - for a list: an `EncodedList`, which is a list.
 
-        All of them have a ``fields`` attribute, a dictionary from name to `graphpe.Field`.
+        All of them have a ``fields`` attribute, a dictionary from name to `graphpe.Field`, and ``failures``.
 
     Raises:
         TypeError: If ``dataset`` or an encoding is of another kind.
         ValueError: If a graph is invalid (the message names it), or two encodings write the same field.
     """
-    single = isinstance(encodings, Encoding)
-    encodings = [encodings] if single else checked_encodings(encodings)
+    encodings = [encodings] if isinstance(encodings, Encoding) else checked_encodings(encodings)
     fields = written_fields(encodings)
     if memory_budget is not None:
         require_positive_integer("memory_budget", memory_budget)
@@ -72,124 +97,197 @@ def encode(
     if workers is not None:
         require_positive_integer("workers", workers)
         workers = int(workers)
+    require_choice("on_error", on_error, ("raise", "skip", "nan"))
+    require_boolean("verify", verify)
+    if on_error == "nan":
+        _require_room_for_nan(encodings)
+    run = _Run(
+        encodings,
+        executor_of(executor, workers, device, has_cache=cache_dir is not None),
+        Request(
+            Path("." if cache_dir is None else cache_dir).expanduser(),
+            memory_budget,
+            device,
+            on_error != "raise",
+            verify,
+        ),
+        cache_dir is not None,
+        progress,
+    )
 
     if isinstance(dataset, Data):
         what = "a Batch" if isinstance(dataset, Batch) else "a single Data"
         raise TypeError(
             f"encode takes a dataset or a list, got {what}; call the encoding on it: encoding(data)"
         )
-
-    def compute(graphs: GraphBatch) -> Values:
-        return _compute(graphs, encodings, memory_budget, workers, progress, cache_dir)
-
-    if isinstance(dataset, InMemoryDataset) and isinstance(dataset._data, HeteroData):
+    if isinstance(dataset, Dataset) and dataset.transform is not None:
         _note_transform(dataset)
-        stored = [dataset.get(number) for number in dataset.indices()]
-        return hetero.dataset_of(dataset, _encode_hetero(stored, encodings, compute), fields)
-    if isinstance(dataset, InMemoryDataset):
-        _note_transform(dataset)
-        graphs = GraphBatch.of(dataset)
-        check_concatenation(encodings, dataset._data)
-        values = compute(graphs)
-        return attach_to_storage(dataset, encodings, values, graphs, fields)
+    if _is_hetero(dataset):
+        return _encode_hetero(dataset, run, fields, on_error)
     if isinstance(dataset, Dataset):
-        _note_transform(dataset)
-        stored = [dataset.get(number) for number in dataset.indices()]
-        if hetero.is_hetero(stored):
-            raise TypeError(
-                f"{type(dataset).__name__} holds HeteroData outside of memory, which encode cannot wrap; encode "
-                "list(dataset), or give the encoding as its pre_transform"
-            )
-        values, graphs = _encode_list(stored, encodings, compute)
-        return EncodedDataset(dataset, encodings, values, graphs, fields)
-    if isinstance(dataset, list | tuple) and hetero.is_hetero(dataset):
-        encoded = _encode_hetero(dataset, encodings, compute)
-        return EncodedList(encoded, {**getattr(dataset, "fields", {}), **fields})
-    if isinstance(dataset, list | tuple):
-        values, graphs = _encode_list(dataset, encodings, compute)
-        graphs_with_fields = (
-            attach_rows(data, number, encodings, values, graphs)
-            for number, data in enumerate(dataset)
+        encoded, failures = _encode_dataset(dataset, run, fields)
+    elif isinstance(dataset, list | tuple):
+        encoded, failures = _encode_list(dataset, run, fields)
+    else:
+        raise TypeError(
+            f"encode got a {type(dataset).__name__}; wanted a torch_geometric Dataset or a list of Data"
         )
-        return EncodedList(graphs_with_fields, {**getattr(dataset, "fields", {}), **fields})
-    raise TypeError(
-        f"encode got a {type(dataset).__name__}; wanted a torch_geometric Dataset or a list of Data"
+    report_failures(failures, len(dataset), on_error)
+    if on_error == "skip" and failures:
+        encoded = without_failed(encoded, failures)
+    encoded.failures = failures
+    return encoded
+
+
+class _Run:
+    """What is the same for all kinds of datasets: what to compute, and how.
+
+    Args:
+        encodings: The encodings.
+        executor: Where they are computed.
+        request: How.
+        has_cache: Whether values are kept.
+        progress: Whether to show how far it is.
+    """
+
+    def __init__(
+        self,
+        encodings: list[Encoding],
+        executor: Executor,
+        request: Request,
+        has_cache: bool,
+        progress: bool,
+    ) -> None:
+        self.encodings = encodings
+        self.executor = executor
+        self.request = request
+        self.has_cache = has_cache
+        self.progress = progress
+
+    def values(self, graphs: StoredGraphs) -> tuple[Values, dict[int, str]]:
+        """The fields of all graphs: tensors, or `MappedField` of the cache; and the graphs that have none, and why."""
+        with EncodingProgress(self.progress) as bar:
+            if not self.has_cache:
+                bar.start(len(graphs), 0)
+                request = self.request
+                settings = self.executor.settings(
+                    request.memory_budget, request.device, request.go_on
+                )
+                return compute_all(graphs, self.encodings, settings, lambda n: bar.advance(n, 0))
+            fill_again = partial(fill, graphs, executor=self.executor)
+            entries = fill(
+                graphs, self.encodings, self.request, self.executor, bar.start, bar.advance
+            )
+        mapped = [
+            MappedEntry(
+                entry,
+                partial(fill_again, [entry.encoding], self.request._replace(verify=True)),
+            )
+            for entry in entries
+        ]
+        failures: dict[int, str] = {}
+        for entry in mapped:
+            failures = {**entry.failures(), **failures}
+        values = [
+            tuple(
+                MappedField(entry, place, graphs.sizes) for place in range(len(encoding.fields()))
+            )
+            for entry, encoding in zip(mapped, self.encodings, strict=True)
+        ]
+        return values, dict(sorted(failures.items()))
+
+
+def _encode_dataset(
+    dataset: Dataset, run: _Run, fields: dict[str, Any]
+) -> tuple[Dataset, dict[int, str]]:
+    encodings, go_on = run.encodings, run.request.go_on
+    if isinstance(dataset, InMemoryDataset):
+        stored: StoredGraphs = GraphsInMemory.of(dataset, go_on)
+        check_concatenation(encodings, dataset._data)
+    else:
+        with EncodingProgress(run.progress, "Reading") as bar:
+            bar.start(len(dataset), 0)
+            stored = GraphsOnDisk(
+                dataset,
+                go_on,
+                lambda data, number: check_concatenation(encodings, data, number),
+                lambda count: bar.advance(count, 0),
+            )
+    values, failures = run.values(stored)
+    is_in_storage = isinstance(dataset, InMemoryDataset) and (
+        not run.has_cache or dataset.slices is None
     )
+    if is_in_storage:
+        encoded = attach_to_storage(dataset, encodings, values, stored.sizes, fields)
+    else:
+        encoded = EncodedDataset(dataset, encodings, values, stored.sizes, fields)
+    return encoded, failures
 
 
 def _encode_list(
-    data_list: Sequence[Data],
-    encodings: list[Encoding],
-    compute: Callable[[GraphBatch], Values],
-) -> tuple[Values, GraphBatch]:
-    graphs = GraphBatch.from_list(data_list)
-    for number, data in enumerate(data_list):
-        check_concatenation(encodings, data, number)
-    return compute(graphs), graphs
-
-
-def _encode_hetero(
-    graphs: Sequence[HeteroData],
-    encodings: list[Encoding],
-    compute: Callable[[GraphBatch], Values],
-) -> list[HeteroData]:
-    homogenised = hetero.homogenise_all(graphs, encodings)
-    values = compute(homogenised.graphs)
-    return list(hetero.with_fields(graphs, encodings, values, homogenised))
-
-
-def _compute(
-    graphs: GraphBatch,
-    encodings: list[Encoding],
-    memory_budget: int | None,
-    workers: int | None,
-    progress: bool,
-    cache_dir: str | Path | None,
-) -> Values:
-    def compute_part(
-        part: GraphBatch, wanted: Sequence[Encoding], advance: Callable[[int], object]
-    ) -> Values:
-        return compute_fields(
-            part,
-            wanted,
-            memory_budget=memory_budget,
-            workers=workers or available_cores(),
-            advance=advance,
-        )
-
-    def compute(advance: Callable[[int], object]) -> Values:
-        if cache_dir is None:
-            return compute_part(graphs, encodings, advance)
-        folder = Path(cache_dir).expanduser()
-        return cached_values(graphs, encodings, folder, compute_part, advance)
-
-    console = Console(stderr=True)
-    if not (progress and console.is_terminal):
-        return compute(lambda done: None)
-    columns = (
-        TextColumn("Encoding"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("graphs"),
-        TimeRemainingColumn(),
+    graphs: Sequence[Data], run: _Run, fields: dict[str, Any]
+) -> tuple[EncodedList, dict[int, str]]:
+    stored = GraphsInMemory.of(graphs, run.request.go_on)
+    for number, data in enumerate(graphs):
+        if number not in stored.invalid:
+            check_concatenation(run.encodings, data, number)
+    values, failures = run.values(stored)
+    with_fields = (
+        attach_rows(data, number, run.encodings, values, stored.sizes)
+        if isinstance(data, Data)
+        else data
+        for number, data in enumerate(graphs)
     )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=len(graphs))
-        return compute(lambda done: bar.advance(task, done))
+    return EncodedList(with_fields, {**getattr(graphs, "fields", {}), **fields}), failures
 
 
-def available_cores() -> int:
-    """Number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _encode_hetero(dataset: Any, run: _Run, fields: dict[str, Any], on_error: OnError) -> Any:
+    if on_error != "raise":
+        raise ValueError(
+            f"on_error is {on_error!r}, but the graphs are HeteroData, for which it must be 'raise'"
+        )
+    is_dataset = isinstance(dataset, Dataset)
+    if is_dataset and not isinstance(dataset, InMemoryDataset):
+        raise TypeError(
+            f"{type(dataset).__name__} holds HeteroData outside of memory, which encode cannot wrap; encode "
+            "list(dataset), or give the encoding as its pre_transform"
+        )
+    graphs = [dataset.get(number) for number in dataset.indices()] if is_dataset else dataset
+    homogenised = hetero.homogenise_all(graphs, run.encodings)
+    values, _ = run.values(GraphsInMemory(homogenised.graphs))
+    values = hetero.in_edge_order(values, run.encodings, homogenised.graphs)
+    encoded = list(hetero.with_fields(graphs, run.encodings, values, homogenised))
+    result = (
+        hetero.dataset_of(dataset, encoded, fields)
+        if is_dataset
+        else EncodedList(encoded, {**getattr(dataset, "fields", {}), **fields})
+    )
+    result.failures = {}
+    return result
+
+
+def _is_hetero(dataset: Any) -> bool:
+    if isinstance(dataset, InMemoryDataset):
+        return isinstance(dataset._data, HeteroData)
+    if isinstance(dataset, Dataset):
+        return len(dataset) > 0 and isinstance(dataset.get(dataset.indices()[0]), HeteroData)
+    return isinstance(dataset, list | tuple) and hetero.is_hetero(dataset)
+
+
+def _require_room_for_nan(encodings: Sequence[Encoding]) -> None:
+    for encoding in encodings:
+        for field in encoding.fields():
+            if not (field.dtype.is_floating_point or field.dtype.is_complex):
+                raise ValueError(
+                    f"on_error is 'nan', but {field.name!r} of {encoding} is {field.dtype}, which has no NaN; use "
+                    "on_error='skip'"
+                )
 
 
 def _note_transform(dataset: Dataset) -> None:
-    if dataset.transform is not None:
-        warnings.warn(
-            f"encode: {type(dataset).__name__} has a transform, which runs on each access after the encodings; if it "
-            "changes nodes or edges, give it as pre_transform instead",
-            UserWarning,
-            stacklevel=3,
-        )
+    warnings.warn(
+        f"encode: {type(dataset).__name__} has a transform, which runs on each access after the encodings; if it "
+        "changes nodes or edges, give it as pre_transform instead",
+        UserWarning,
+        stacklevel=3,
+    )

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 
+from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
 from graphpe.fields import Field
+from graphpe.graphs import GraphBatch
+from graphpe.precompute.encoded import MappedField
 from graphpe.transforms import Encoding
 from graphpe.transforms.core.attach import Values
 from graphpe.transforms.core.hetero import (
@@ -50,6 +53,27 @@ def with_fields(
     """Copies of the graphs that have their rows of the fields."""
     for number, data in enumerate(graphs):
         yield attach_hetero_rows(copy.copy(data), number, encodings, values, homogenised)
+
+
+def in_edge_order(
+    values: Values, encodings: Sequence[Encoding], graphs: GraphBatch
+) -> list[tuple[Tensor, ...]]:
+    """Values in memory, on the device of the graphs, those of edges in the order of the caller's edge list.
+
+    The cache has the edges in the order of the graphs; what is computed in memory is in the caller's order already.
+    """
+    place = None if graphs.edge_order is None else graphs.edge_order.argsort()
+
+    def in_order(field: Field, value: Tensor | MappedField) -> Tensor:
+        if isinstance(value, Tensor):
+            return value
+        value = value[:].to(graphs.device)
+        return value if place is None or field.level != "edge" else value[place]
+
+    return [
+        tuple(map(in_order, encoding.fields(), own))
+        for encoding, own in zip(encodings, values, strict=True)
+    ]
 
 
 def dataset_of(

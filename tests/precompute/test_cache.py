@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from graph_zoo import graph, zoo
-from torch_geometric.data import Batch, Data, HeteroData
+from torch_geometric.data import Data, HeteroData
 
 import graphpe
 from graphpe import GraphBatch
@@ -22,7 +22,6 @@ from graphpe.cli.widths import example
 from graphpe.data import OGBGraphs
 from graphpe.precompute.cache import plan
 from graphpe.precompute.cache.keys import fingerprint, key, settings_of
-from graphpe.precompute.cache.values import cached_values
 from graphpe.transforms import (
     AddEffectiveResistancePE,
     AddLaplacianEigenvectorPE,
@@ -32,7 +31,6 @@ from graphpe.transforms import (
     Encoding,
     all_encodings,
 )
-from graphpe.transforms.core.engine import compute_fields
 
 MOLECULES = Path(__file__).resolve().parents[2] / "datasets" / "bundled"
 ENCODINGS = [AddLaplacianEigenvectorPE(4), AddRandomWalkPE(6), AddMagneticLaplacianPE(3)]
@@ -47,7 +45,7 @@ def small_shards(monkeypatch) -> None:
 def computed(monkeypatch) -> list[tuple[int, int, list[str]]]:
     """What was computed: first graph, number of graphs and encodings."""
     seen = []
-    module = importlib.import_module("graphpe.precompute.encode")
+    module = importlib.import_module("graphpe.precompute.computing")
     original = module.compute_fields
 
     def counting(graphs, encodings, **options):
@@ -199,24 +197,6 @@ def test_heterogeneous_graphs_whose_edges_are_in_another_order(tmp_path: Path) -
                     assert torch.equal(torch.as_tensor(got[kind][name]), torch.as_tensor(value)), (
                         name
                     )
-
-
-def test_a_batch_whose_edges_were_shuffled(tmp_path: Path) -> None:
-    """Edge-level values come back in the order of the caller's edges."""
-    batch = Batch.from_data_list([data for data in graphs() if data.get("edge_weight") is None])
-    batch.edge_index = batch.edge_index[:, torch.randperm(batch.num_edges)]
-    encodings = [AddEffectiveResistancePE(level="edge", directed="symmetrize"), AddRandomWalkPE(3)]
-    shuffled = GraphBatch.of(batch)
-    assert shuffled.edge_order is not None
-
-    def compute(part, wanted, advance):
-        return compute_fields(part, wanted)
-
-    expected = compute_fields(shuffled, encodings)
-    for _ in range(2):
-        got = cached_values(shuffled, encodings, tmp_path, compute, lambda done: None)
-        for own, wanted in zip(got, expected, strict=True):
-            assert all(map(torch.equal, own, wanted))
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:

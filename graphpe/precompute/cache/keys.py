@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import inspect
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,23 +23,49 @@ _CHUNK = 1 << 20
 _NOT_IN_KEY = ("attr_name",)
 
 
-def fingerprint(graphs: GraphBatch) -> str:
-    """32 hexadecimal digits that stand for the graphs: sizes, edges in their order, weights.
+class Fingerprint:
+    """Stands for graphs: their sizes, edges in their order, weights.
 
-    Neither where the graphs come from nor how they are stored counts: node numbers of any integer type, and weights
-    of any float type, are hashed by their values.
+    Neither where the graphs come from nor how they are stored counts, nor in how many pieces they are given: node
+    numbers of any integer type, and weights of any float type, are hashed by their values.
     """
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(b"weighted" if graphs.edge_weight is not None else b"unweighted")
-    for counts in (graphs.num_nodes, graphs.edge_count):
-        digest.update(_bytes(counts.long()))
-    per_graph = max(1, int(graphs.edge_count.sum()) // max(1, len(graphs)))
-    for numbers in torch.arange(len(graphs)).split(max(1, _CHUNK // per_graph)):
-        _, column = graphs.edges_of(numbers)
-        digest.update(_bytes(graphs.edge_index[:, column].long()))
-        if graphs.edge_weight is not None:
-            digest.update(_bytes(graphs.edge_weight[column].double()))
-    return digest.hexdigest()
+
+    def __init__(self) -> None:
+        self._digests = {
+            name: hashlib.blake2b(digest_size=16) for name in ("nodes", "counts", "edges", "weight")
+        }
+        self._weighted = False
+
+    def add(self, graphs: GraphBatch) -> None:
+        """Takes the next graphs into account."""
+        digests = self._digests
+        digests["nodes"].update(_bytes(graphs.num_nodes.long()))
+        digests["counts"].update(_bytes(graphs.edge_count.long()))
+        per_graph = max(1, int(graphs.edge_count.sum()) // max(1, len(graphs)))
+        for numbers in torch.arange(len(graphs)).split(max(1, _CHUNK // per_graph)):
+            _, column = graphs.edges_of(numbers)
+            # Node by node of the edges, whatever the pieces.
+            digests["edges"].update(_bytes(graphs.edge_index[:, column].t().long()))
+            if graphs.edge_weight is not None:
+                self._weighted = True
+                digests["weight"].update(_bytes(graphs.edge_weight[column].double()))
+
+    def of(self, invalid: Iterable[int] = ()) -> str:
+        """32 hexadecimal digits.
+
+        Args:
+            invalid: Numbers of graphs that could not be read as they are, in ascending order.
+        """
+        parts = [digest.hexdigest() for digest in self._digests.values()]
+        content = json.dumps([self._weighted, *parts, list(invalid)])
+        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def fingerprint(graphs: GraphBatch) -> str:
+    """The `Fingerprint` of graphs that are in one piece."""
+    content = Fingerprint()
+    content.add(graphs)
+    return content.of()
 
 
 def settings_of(encoding: Encoding) -> dict[str, Any]:

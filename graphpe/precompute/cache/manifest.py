@@ -19,7 +19,7 @@ from graphpe.precompute.cache.shard_files import Receipt
 NAME = "manifest.json"
 
 # Raised when files are laid out in another way.
-_LAYOUT = 1
+_LAYOUT = 2
 
 _LIBRARIES = ("graphpe", "torch", "numpy", "scipy", "safetensors")
 
@@ -73,15 +73,11 @@ class Manifest:
             layout = content.pop("layout")
             if layout == _LAYOUT:
                 content["fields"] = tuple(map(_field_of_json, content["fields"]))
-                content["shards"] = tuple(Receipt(**shard) for shard in content["shards"])
+                content["shards"] = tuple(map(Receipt.of_json, content["shards"]))
                 return cls(**content)
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ValueError(
-                f"{path} is broken ({files.one_line(error)}); delete {folder}, and it is made again"
-            ) from error
-        raise ValueError(
-            f"{path} has the layout {layout}, but this graphpe reads {_LAYOUT}; delete {folder}, and it is made again"
-        )
+            raise ValueError(f"{path} is broken ({files.one_line(error)})") from error
+        raise ValueError(f"{path} has the layout {layout}, but this graphpe reads {_LAYOUT}")
 
 
 def versions() -> dict[str, str]:

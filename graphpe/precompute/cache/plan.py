@@ -1,25 +1,54 @@
-"""How the graphs of a dataset are divided into shards."""
+"""How the graphs of a dataset are divided: into ranges that are computed in one go, and within them into shards.
+
+Both are made by halving, so that every shard of one encoding is a union of shards of another or a part of one. They
+depend on the sizes of the graphs and on what an encoding writes only: every run divides a dataset alike.
+"""
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from graphpe.graphs import GraphBatch
+from torch import Tensor
 
-# What a shard has at most, unless it is of one graph: of pair fields of width 8 that is 128 MiB.
-_GRAPHS, _PAIRS = 4096, 1 << 22
+from graphpe.fields import Field
+from graphpe.precompute.sizes import Sizes
+
+# What a range has at most, unless it is of one graph. A range of so many pairs takes seconds to minutes.
+_GRAPHS, _PAIRS = 8192, 1 << 24
+
+# What the fields of an encoding take at most in a shard, unless it is of one graph.
+SHARD_BYTES = 1 << 27
 
 
-def shards_of(graphs: GraphBatch) -> list[tuple[int, int]]:
-    """First graph, and that after the last, of each shard.
+class Range(NamedTuple):
+    """The graphs from ``start`` to before ``stop``."""
 
-    They depend on the sizes of the graphs only, so that every run divides a dataset alike.
-    """
-    pairs = torch.cat([torch.zeros(1, dtype=torch.long), (graphs.num_nodes**2).cumsum(0)])
-    shards, start = [], 0
-    while start < len(graphs):
-        limit = int(torch.searchsorted(pairs, int(pairs[start]) + _PAIRS, right=True)) - 1
-        stop = max(start + 1, min(limit, start + _GRAPHS, len(graphs)))
-        shards.append((start, stop))
-        start = stop
-    return shards
+    start: int
+    stop: int
+
+
+def ranges_of(sizes: Sizes) -> list[Range]:
+    """The ranges that are computed in one go, one after the other."""
+    pairs = sizes.rows("pair")
+    whole = [
+        Range(start, min(start + _GRAPHS, len(sizes))) for start in range(0, len(sizes), _GRAPHS)
+    ]
+    return [part for each in whole for part in _halved(each, pairs, _PAIRS)]
+
+
+def shards_of(ranges: Sequence[Range], sizes: Sizes, fields: Sequence[Field]) -> list[Range]:
+    """The shards of an encoding that writes ``fields``, one after the other."""
+    offsets = sizes.bytes_of(fields)
+    return [shard for each in ranges for shard in _halved(each, offsets, SHARD_BYTES)]
+
+
+def _halved(whole: Range, offsets: Tensor, limit: int) -> Iterator[Range]:
+    """Parts of a range none of which is over the limit, unless it is one graph."""
+    start, stop = whole
+    if stop - start == 1 or int(offsets[stop] - offsets[start]) <= limit:
+        yield whole
+        return
+    middle = (start + stop) // 2
+    yield from _halved(Range(start, middle), offsets, limit)
+    yield from _halved(Range(middle, stop), offsets, limit)

@@ -1,0 +1,1 @@
+"""`graphpe cache`: what a cache of encodings holds."""

@@ -1,0 +1,1 @@
+"""`graphpe encode`: computes encodings of a dataset into a cache."""
