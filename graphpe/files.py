@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import http.client
 import os
@@ -14,9 +15,8 @@ import threading
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
-from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,12 @@ from rich.status import Status
 # Seconds without an answer after which a server counts as out of reach.
 _NETWORK_TIMEOUT = 10
 _CHUNK = 1 << 20
+
+# What file systems without locks say when they are asked for one.
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+
+# What to do about a dataset whose folder cannot be written to.
+_COPY = "copy the dataset to a folder where you may write and give that as root"
 
 
 def status(text: str) -> Status:
@@ -52,53 +58,74 @@ def exclusive(folder: Path, lock_file: str | None = None) -> Iterator[None]:
     if lock_file is None:
         user = os.getuid() if hasattr(os, "getuid") else ""
         key = hashlib.sha256(f"{user}:{folder.resolve()}".encode()).hexdigest()[:16]
-        lock = FileLock(Path(tempfile.gettempdir()) / f"graphpe-{key}.lock")
+        path = Path(tempfile.gettempdir()) / f"graphpe-{key}.lock"
     else:
-        lock = FileLock(folder / lock_file)
+        path = folder / lock_file
+    # Not with the file that stands in for a lock elsewhere: that of a killed process would have others wait forever.
+    lock = FileLock(path, fallback_to_soft=False)
     try:
-        if lock_file is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        with status(f"Waiting for another process that prepares {folder}"):
-            lock.acquire()
-    except NotImplementedError:  # the file system has no locks
-        pass
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {folder} ({error.strerror or one_line(error)}); give a folder where you may write"
-        ) from error
-    try:
+        try:
+            _acquire(lock, folder)
+        except OSError as error:
+            raise ValueError(
+                f"cannot write to {folder} ({error.strerror or one_line(error)}); give a folder where you may write"
+            ) from error
         yield
     finally:
         lock.release()
 
 
+def _acquire(lock: FileLock, folder: Path) -> None:
+    """Waits for a lock, whose folder is made, and made anew if who had the lock has removed it.
+
+    Goes on without where the file system has none.
+    """
+    try:
+        _wait_for(lock, folder)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+
+
+def _wait_for(lock: FileLock, folder: Path) -> None:
+    while not lock.is_locked:
+        Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                with status(f"Waiting for another process that prepares {folder}"):
+                    lock.acquire()
+
+
 @contextmanager
-def workspace(target: Path) -> Iterator[Path]:
+def workspace(target: Path, remedy: str = _COPY) -> Iterator[Path]:
     """An empty folder beside ``target`` in which to make it, to be moved with ``os.replace`` when complete.
 
     The folder is removed at the end with all that is still in it, and so is what a killed process left behind.
 
+    Args:
+        target: What is made.
+        remedy: What to do where the folder of ``target`` cannot be written to, for the error.
+
     Raises:
         ValueError: If the folder of ``target`` cannot be written to.
     """
-    prefix = f".{target.name}.{platform.node()}-"
-    work = target.parent / f"{prefix}{os.getpid()}-{threading.get_native_id()}.partial"
+    owner = f"{platform.node()}-{os.getpid()}-{threading.get_native_id()}"
+    work = target.parent / f".{target.name}.{owner}.partial"
     new_folders = [
         folder for folder in (target.parent, *target.parent.parents) if not folder.exists()
     ]
     try:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            for leftover in target.parent.glob(f"{escape(prefix)}*.partial"):
-                if not _is_running(leftover.name.removeprefix(prefix)):
-                    shutil.rmtree(leftover, ignore_errors=True)
+            remove_leftovers(target.parent, (target.name,))
+            if work.exists():  # of a killed process whose numbers were those of this thread
+                shutil.rmtree(work)
             work.mkdir()
         except OSError as error:
             raise ValueError(
-                f"cannot write to {target.parent} ({error.strerror}); copy the dataset to a folder where you may "
-                "write and give that as root"
+                f"cannot write to {target.parent} ({error.strerror}); {remedy}"
             ) from error
         yield work
     finally:
@@ -108,20 +135,54 @@ def workspace(target: Path) -> Iterator[Path]:
                 folder.rmdir()
 
 
-def _is_running(owner: str) -> bool:
-    """Whether the process that owns a workspace is there; ``owner`` begins with its number."""
-    number = re.match(r"\d+", owner)
-    if number is None:
+def remove_leftovers(folder: Path, names: Container[str]) -> None:
+    """Removes workspaces of killed processes of this machine.
+
+    Args:
+        folder: Where they are.
+        names: Of what was made in them.
+    """
+    for leftover in folder.glob(".*.partial"):
+        name, _, owner = leftover.name[1:].rpartition(f".{platform.node()}-")
+        if name in names and not is_running(owner):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def is_running(owner: str) -> bool:
+    """Whether a process of this machine is there, and if it is this one its thread.
+
+    Args:
+        owner: Begins with the number of the process, maybe a hyphen and that of the thread.
+    """
+    numbers = re.match(r"(\d+)(?:-(\d+))?", owner)
+    if numbers is None:
         return False
+    process, thread = numbers.groups()
+    # In a container each process may have the number of the one that was killed there.
+    if thread is not None and int(process) == os.getpid():
+        return int(thread) in {each.native_id for each in threading.enumerate()}
     if os.name == "nt":  # to ask would end it
         return True
     try:
-        os.kill(int(number[0]), 0)
-    except ProcessLookupError:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:  # not ours, or on a system that can't tell
         return True
     return True
+
+
+def flush(path: Path) -> None:
+    """Has the system put a file or the names in a folder on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some file systems can't for folders, or needn't.
+        if error.errno != errno.EINVAL or not path.is_dir():
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def save(content: Any, path: Path) -> None:
@@ -140,16 +201,23 @@ def save(content: Any, path: Path) -> None:
             ) from error
 
 
-def save_text(content: str, path: Path) -> None:
-    """Writes a text file that is either whole or not there.
+def save_text(content: str, path: Path, remedy: str = _COPY) -> None:
+    """Writes a text file that is either whole or not there, also after a power cut.
+
+    Args:
+        content: The text.
+        path: The file.
+        remedy: What to do where its folder cannot be written to, for the error.
 
     Raises:
         ValueError: If the file cannot be written.
     """
-    with workspace(path) as work:
+    with workspace(path, remedy) as work:
         try:
             (work / path.name).write_text(content, encoding="utf-8")
+            flush(work / path.name)
             os.replace(work / path.name, path)
+            flush(path.parent)
         except OSError as error:
             raise ValueError(
                 f"could not write {path} ({one_line(error)}); is there enough space?"

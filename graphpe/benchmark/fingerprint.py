@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-# What a run is called, where its files and those of its dataset are, what is shown, and how fast it is.
+# What a run is called, where its files and those of its dataset and cache are, what is shown, and how fast it is.
 _IRRELEVANT = (
     "card",
     "ckpt_path",
@@ -20,6 +20,7 @@ _IRRELEVANT = (
     "data.dataset.init_args.root",
     "data.dataset.init_args.source.init_args.root",
     "data.num_workers",
+    "data.cache_dir",
     "trainer.enable_progress_bar",
     "trainer.enable_model_summary",
 )

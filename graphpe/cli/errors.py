@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class ConfigError(Exception):
@@ -61,11 +63,19 @@ def is_for_user(error: Exception) -> bool:
 
     if isinstance(error, MisconfigurationException):
         return True
+    return isinstance(error, ValueError | TypeError) and _is_ours(error)
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether an error was raised by graphpe, in this process or in one that gives its traceback as text."""
+    elsewhere = re.findall(r'File "(.+)", line', getattr(error.__cause__, "tb", ""))
+    if elsewhere:
+        return Path(__file__).parents[1] in Path(elsewhere[-1]).parents
     raised_at = error.__traceback__
     while raised_at is not None and raised_at.tb_next is not None:
         raised_at = raised_at.tb_next
     module = raised_at.tb_frame.f_globals.get("__name__", "") if raised_at is not None else ""
-    return isinstance(error, ValueError | TypeError) and module.partition(".")[0] == "graphpe"
+    return module.partition(".")[0] == "graphpe"
 
 
 def is_of_one_batch(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from lightning.pytorch import LightningDataModule
 
@@ -45,6 +46,8 @@ class GraphDataModule(LightningDataModule):
         features: The input features that the network expects. The data are checked against them.
         bucket_by_size: Train on batches of graphs with similar numbers of nodes, so that attention pads little: less
             than 20 % of the nodes, were all graphs padded to the largest of their batch. Some batches are smaller then.
+        cache_dir: Folder in which encodings are kept, and found by the next run; see `graphpe.encode`. Under DDP one
+            process of each machine fills it, and all read from it. None: they are not kept.
 
     Attributes:
         fields: The fields of the graphs, by name: those that the encodings write and, where the graphs have been
@@ -53,8 +56,10 @@ class GraphDataModule(LightningDataModule):
         num_graphs: After `setup`: the number of graphs of each part.
         num_loaded_graphs: After `setup`: the number of graphs that the source gave. Those of one graph whose nodes are
             divided into parts are one, and some may be in no part.
-        encoding_seconds: After `setup`: how long encoding took; 0 where each batch is encoded when it is made
-            (``dataset.encodes_batches``).
+        encodes_batches: Whether each batch is encoded when it is made: where ``dataset.encodes_batches``, and there is
+            no cache.
+        encoding_seconds: After `setup`: how long encoding took, or reading what the cache has; 0 where each batch is
+            encoded.
 
     Raises:
         TypeError: If ``dataset`` or ``encodings`` is of another kind.
@@ -71,6 +76,7 @@ class GraphDataModule(LightningDataModule):
         seed: int = 0,
         features: Features | None = None,
         bucket_by_size: bool = False,
+        cache_dir: str | Path | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(dataset, GraphSource):
@@ -90,6 +96,8 @@ class GraphDataModule(LightningDataModule):
         self.seed = seed
         self.features = features
         self.bucket_by_size = bucket_by_size
+        self.cache_dir = cache_dir
+        self.encodes_batches = dataset.encodes_batches and cache_dir is None
         self.fields: dict[str, Field] = {**dataset.fields, **written_fields(self.encodings)}
         self.parts: dict[str, Part] = {}
         self.num_graphs: dict[str, int] = {}
@@ -98,8 +106,10 @@ class GraphDataModule(LightningDataModule):
         self.encoding_seconds = 0.0
 
     def prepare_data(self) -> None:
-        """Downloads and processes; Lightning calls it in one process per machine."""
+        """Downloads and processes, and fills the cache; Lightning calls it in one process per machine."""
         self.dataset.prepare()
+        if self.cache_dir is not None:
+            self.setup()  # the other processes, which wait for this one, then find all in the cache
 
     def setup(self, stage: str | None = None) -> None:
         """Loads and encodes the graphs, the first time it is called.
@@ -122,14 +132,16 @@ class GraphDataModule(LightningDataModule):
         self.fields = {**getattr(graphs, "fields", {}), **self.fields}
         if self.features is not None:
             check_features(self.features, graphs)
-        if self.encodings and not self.dataset.encodes_batches:
+        if self.encodings and not self.encodes_batches:
             start = time.perf_counter()
             is_main_process = self.trainer is None or self.trainer.is_global_zero
-            graphs = encode(graphs, self.encodings, progress=is_main_process)
+            graphs = encode(
+                graphs, self.encodings, cache_dir=self.cache_dir, progress=is_main_process
+            )
             self.encoding_seconds = time.perf_counter() - start
         self.parts = {part: self.dataset.part(graphs, index, part) for part in _PARTS}
         self.num_graphs = {part: len(graphs) for part, graphs in self.parts.items()}
-        in_batches = self.encodings if self.dataset.encodes_batches else []
+        in_batches = self.encodings if self.encodes_batches else []
         storages: dict = {}  # of the parts that are parts of one list
         self._batches = {
             part: GraphBatches(graphs, in_batches, storages) for part, graphs in self.parts.items()

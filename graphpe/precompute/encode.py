@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from torch_geometric.data import Batch, Data, Dataset, HeteroData, InMemoryDataset
+from torch_geometric.data import Data, Dataset, InMemoryDataset
 
-from graphpe.checks import require_boolean, require_choice, require_positive_integer
 from graphpe.precompute import hetero
-from graphpe.precompute.cache.filling import Request, fill
-from graphpe.precompute.computing import OnError
+from graphpe.precompute.cache.filling import fill
+from graphpe.precompute.computing import Failures, OnError
 from graphpe.precompute.encoded import (
     EncodedDataset,
     EncodedList,
@@ -22,14 +21,15 @@ from graphpe.precompute.encoded import (
     attach_rows,
     attach_to_storage,
 )
-from graphpe.precompute.executors import Executor, executor_of
+from graphpe.precompute.executors import ThreadsExecutor
 from graphpe.precompute.failures import report_failures, without_failed
 from graphpe.precompute.in_memory import compute_all
 from graphpe.precompute.progress import EncodingProgress
-from graphpe.precompute.stored import GraphsInMemory, GraphsOnDisk, StoredGraphs
+from graphpe.precompute.run import Run, holds_hetero, require_graphs
+from graphpe.precompute.sizes import Sizes
+from graphpe.precompute.stored import GraphsInMemory, StoredGraphs
 from graphpe.transforms import Encoding
-from graphpe.transforms.core.attach import Values, check_concatenation, written_fields
-from graphpe.transforms.core.base import checked_encodings
+from graphpe.transforms.core.attach import Values
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -67,9 +67,10 @@ def encode(
             workers must see ``cache_dir``. All but threads need a ``cache_dir``.
         device: Where to compute, such as ``"cuda"``; with processes there is one for each such device. None: where the
             graphs are.
-        memory_budget: Bytes for the graphs that are worked on at the same time; None: 64 MiB, or what the largest
-            dense graph takes, at most 2 GiB where an encoding has no sparse form. (The sparse eigensolver of graphs
-            over ``dense_limit`` has a limit of its own, 1 GiB.)
+        memory_budget: Bytes for the graphs that are worked on at the same time and, with ``cache_dir``, for values
+            until they are written, which get a third twice, at most 256 MiB each. None: 64 MiB, or what the largest
+            dense graph takes, at most 2 GiB where an encoding has no sparse form; and for values 256 MiB twice. (The
+            sparse eigensolver of graphs over ``dense_limit`` has a limit of its own, 1 GiB.)
         on_error: What to do about a graph that can't be read or encoded: ``"raise"`` an error that names it;
             ``"skip"`` it, so that the result lacks it; or give it ``"nan"`` for values. The result has the reasons by
             graph number in ``failures``.
@@ -89,199 +90,108 @@ def encode(
         TypeError: If ``dataset`` or an encoding is of another kind.
         ValueError: If a graph is invalid (the message names it), or two encodings write the same field.
     """
-    encodings = [encodings] if isinstance(encodings, Encoding) else checked_encodings(encodings)
-    fields = written_fields(encodings)
-    if memory_budget is not None:
-        require_positive_integer("memory_budget", memory_budget)
-        memory_budget = int(memory_budget)
-    if workers is not None:
-        require_positive_integer("workers", workers)
-        workers = int(workers)
-    require_choice("on_error", on_error, ("raise", "skip", "nan"))
-    require_boolean("verify", verify)
-    if on_error == "nan":
-        _require_room_for_nan(encodings)
-    run = _Run(
+    run = Run(
         encodings,
-        executor_of(executor, workers, device, has_cache=cache_dir is not None),
-        Request(
-            Path("." if cache_dir is None else cache_dir).expanduser(),
-            memory_budget,
-            device,
-            on_error != "raise",
-            verify,
-        ),
-        cache_dir is not None,
-        progress,
+        cache_dir=cache_dir,
+        workers=workers,
+        executor=executor,
+        device=device,
+        memory_budget=memory_budget,
+        on_error=on_error,
+        verify=verify,
+        progress=progress,
     )
-
-    if isinstance(dataset, Data):
-        what = "a Batch" if isinstance(dataset, Batch) else "a single Data"
-        raise TypeError(
-            f"encode takes a dataset or a list, got {what}; call the encoding on it: encoding(data)"
-        )
+    require_graphs(dataset)
     if isinstance(dataset, Dataset) and dataset.transform is not None:
         _note_transform(dataset)
-    if _is_hetero(dataset):
-        return _encode_hetero(dataset, run, fields, on_error)
-    if isinstance(dataset, Dataset):
-        encoded, failures = _encode_dataset(dataset, run, fields)
-    elif isinstance(dataset, list | tuple):
-        encoded, failures = _encode_list(dataset, run, fields)
-    else:
-        raise TypeError(
-            f"encode got a {type(dataset).__name__}; wanted a torch_geometric Dataset or a list of Data"
-        )
+    if holds_hetero(dataset):
+        return _encode_hetero(dataset, run)
+    graphs = run.read(dataset)
+    values, failures = _values(graphs, run)
+    encoded = _attach(dataset, run, values, graphs.sizes)
     report_failures(failures, len(dataset), on_error)
     if on_error == "skip" and failures:
         encoded = without_failed(encoded, failures)
-    encoded.failures = failures
+    encoded.failures = {**_earlier_failures(dataset), **failures}
     return encoded
 
 
-class _Run:
-    """What is the same for all kinds of datasets: what to compute, and how.
-
-    Args:
-        encodings: The encodings.
-        executor: Where they are computed.
-        request: How.
-        has_cache: Whether values are kept.
-        progress: Whether to show how far it is.
-    """
-
-    def __init__(
-        self,
-        encodings: list[Encoding],
-        executor: Executor,
-        request: Request,
-        has_cache: bool,
-        progress: bool,
-    ) -> None:
-        self.encodings = encodings
-        self.executor = executor
-        self.request = request
-        self.has_cache = has_cache
-        self.progress = progress
-
-    def values(self, graphs: StoredGraphs) -> tuple[Values, dict[int, str]]:
-        """The fields of all graphs: tensors, or `MappedField` of the cache; and the graphs that have none, and why."""
-        with EncodingProgress(self.progress) as bar:
-            if not self.has_cache:
-                bar.start(len(graphs), 0)
-                request = self.request
-                settings = self.executor.settings(
-                    request.memory_budget, request.device, request.go_on
-                )
-                return compute_all(graphs, self.encodings, settings, lambda n: bar.advance(n, 0))
-            fill_again = partial(fill, graphs, executor=self.executor)
-            entries = fill(
-                graphs, self.encodings, self.request, self.executor, bar.start, bar.advance
-            )
-        mapped = [
-            MappedEntry(
-                entry,
-                partial(fill_again, [entry.encoding], self.request._replace(verify=True)),
-            )
-            for entry in entries
-        ]
-        failures: dict[int, str] = {}
-        for entry in mapped:
-            failures = {**entry.failures(), **failures}
-        values = [
-            tuple(
-                MappedField(entry, place, graphs.sizes) for place in range(len(encoding.fields()))
-            )
-            for entry, encoding in zip(mapped, self.encodings, strict=True)
-        ]
-        return values, dict(sorted(failures.items()))
+def _values(graphs: StoredGraphs, run: Run) -> tuple[Values, Failures]:
+    """The fields of all graphs: tensors, or `MappedField` of the cache; and the graphs that have none, and why."""
+    if not run.has_cache:
+        with EncodingProgress(run.progress) as bar:
+            bar.start(len(graphs), 0)
+            request = run.request
+            settings = run.executor.settings(request.memory_budget, request.device, request.go_on)
+            return compute_all(graphs, run.encodings, settings, lambda n: bar.advance(n, 0))
+    mapped = [
+        MappedEntry(
+            entry,
+            partial(
+                fill,
+                graphs,
+                [entry.encoding],
+                run.request._replace(verify=True),
+                # Also where the dataset is used, in a process that makes batches say.
+                ThreadsExecutor(1),
+            ),
+        )
+        for entry in run.fill(graphs, run.executor)
+    ]
+    failures: Failures = {}
+    for entry in mapped:
+        failures = {**entry.failures(), **failures}
+    values = [
+        tuple(MappedField(entry, place, graphs.sizes) for place in range(len(encoding.fields())))
+        for entry, encoding in zip(mapped, run.encodings, strict=True)
+    ]
+    return values, dict(sorted(failures.items()))
 
 
-def _encode_dataset(
-    dataset: Dataset, run: _Run, fields: dict[str, Any]
-) -> tuple[Dataset, dict[int, str]]:
-    encodings, go_on = run.encodings, run.request.go_on
-    if isinstance(dataset, InMemoryDataset):
-        stored: StoredGraphs = GraphsInMemory.of(dataset, go_on)
-        check_concatenation(encodings, dataset._data)
-    else:
-        with EncodingProgress(run.progress, "Reading") as bar:
-            bar.start(len(dataset), 0)
-            stored = GraphsOnDisk(
-                dataset,
-                go_on,
-                lambda data, number: check_concatenation(encodings, data, number),
-                lambda count: bar.advance(count, 0),
-            )
-    values, failures = run.values(stored)
+def _attach(
+    dataset: Dataset | Sequence[Data], run: Run, values: Values, sizes: Sizes
+) -> Dataset | EncodedList:
+    """The dataset or the list with the fields."""
+    if not isinstance(dataset, Dataset):
+        with_fields = (
+            attach_rows(data, number, run.encodings, values, sizes)
+            if isinstance(data, Data)
+            else data
+            for number, data in enumerate(dataset)
+        )
+        return EncodedList(with_fields, {**getattr(dataset, "fields", {}), **run.fields})
     is_in_storage = isinstance(dataset, InMemoryDataset) and (
         not run.has_cache or dataset.slices is None
     )
-    if is_in_storage:
-        encoded = attach_to_storage(dataset, encodings, values, stored.sizes, fields)
-    else:
-        encoded = EncodedDataset(dataset, encodings, values, stored.sizes, fields)
-    return encoded, failures
+    attach = attach_to_storage if is_in_storage else EncodedDataset
+    return attach(dataset, run.encodings, values, sizes, run.fields)
 
 
-def _encode_list(
-    graphs: Sequence[Data], run: _Run, fields: dict[str, Any]
-) -> tuple[EncodedList, dict[int, str]]:
-    stored = GraphsInMemory.of(graphs, run.request.go_on)
-    for number, data in enumerate(graphs):
-        if number not in stored.invalid:
-            check_concatenation(run.encodings, data, number)
-    values, failures = run.values(stored)
-    with_fields = (
-        attach_rows(data, number, run.encodings, values, stored.sizes)
-        if isinstance(data, Data)
-        else data
-        for number, data in enumerate(graphs)
-    )
-    return EncodedList(with_fields, {**getattr(graphs, "fields", {}), **fields}), failures
-
-
-def _encode_hetero(dataset: Any, run: _Run, fields: dict[str, Any], on_error: OnError) -> Any:
-    if on_error != "raise":
-        raise ValueError(
-            f"on_error is {on_error!r}, but the graphs are HeteroData, for which it must be 'raise'"
-        )
-    is_dataset = isinstance(dataset, Dataset)
-    if is_dataset and not isinstance(dataset, InMemoryDataset):
-        raise TypeError(
-            f"{type(dataset).__name__} holds HeteroData outside of memory, which encode cannot wrap; encode "
-            "list(dataset), or give the encoding as its pre_transform"
-        )
-    graphs = [dataset.get(number) for number in dataset.indices()] if is_dataset else dataset
+def _encode_hetero(dataset: Any, run: Run) -> Any:
+    graphs = run.hetero_graphs(dataset)
     homogenised = hetero.homogenise_all(graphs, run.encodings)
-    values, _ = run.values(GraphsInMemory(homogenised.graphs))
+    values, _ = _values(GraphsInMemory(homogenised.graphs), run)
     values = hetero.in_edge_order(values, run.encodings, homogenised.graphs)
     encoded = list(hetero.with_fields(graphs, run.encodings, values, homogenised))
     result = (
-        hetero.dataset_of(dataset, encoded, fields)
-        if is_dataset
-        else EncodedList(encoded, {**getattr(dataset, "fields", {}), **fields})
+        hetero.dataset_of(dataset, encoded, run.fields)
+        if isinstance(dataset, Dataset)
+        else EncodedList(encoded, {**getattr(dataset, "fields", {}), **run.fields})
     )
     result.failures = {}
     return result
 
 
-def _is_hetero(dataset: Any) -> bool:
-    if isinstance(dataset, InMemoryDataset):
-        return isinstance(dataset._data, HeteroData)
-    if isinstance(dataset, Dataset):
-        return len(dataset) > 0 and isinstance(dataset.get(dataset.indices()[0]), HeteroData)
-    return isinstance(dataset, list | tuple) and hetero.is_hetero(dataset)
-
-
-def _require_room_for_nan(encodings: Sequence[Encoding]) -> None:
-    for encoding in encodings:
-        for field in encoding.fields():
-            if not (field.dtype.is_floating_point or field.dtype.is_complex):
-                raise ValueError(
-                    f"on_error is 'nan', but {field.name!r} of {encoding} is {field.dtype}, which has no NaN; use "
-                    "on_error='skip'"
-                )
+def _earlier_failures(dataset: Any) -> Failures:
+    """Those of an earlier call, by the numbers that the graphs have now."""
+    if not isinstance(dataset, EncodedDataset):
+        return {}
+    earlier = dataset.failures
+    return {
+        number: earlier[before]
+        for number, before in enumerate(dataset.indices())
+        if before in earlier
+    }
 
 
 def _note_transform(dataset: Dataset) -> None:

@@ -158,7 +158,7 @@ def loaded_line(data: GraphDataModule) -> str:
     graphs = "1 graph" if count == 1 else f"{count:,} graphs"
     if not data.encodings:
         done = f"loaded {graphs}"
-    elif data.dataset.encodes_batches:
+    elif data.encodes_batches:
         done = f"loaded {graphs}, which are encoded in batches"
     else:
         done = f"encoded {graphs} in {data.encoding_seconds:.1f} s"

@@ -159,7 +159,7 @@ def test_a_file_that_is_no_configuration(
 
 def test_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fti"]) == 2
-    assert "did you mean 'fit'? valid: benchmark, encodings, fit, predict" in _error(capsys)
+    assert "did you mean 'fit'? valid: benchmark, cache, encode, encodings, fit" in _error(capsys)
     assert main(["encodings", "--all"]) == 2
     assert "takes no options" in _error(capsys)
 

@@ -209,7 +209,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
 def test_a_bad_graph_is_called_by_its_number_in_the_dataset(tmp_path: Path) -> None:
     many = [*graphs()[:7], Data(edge_index=torch.zeros(2, 1, dtype=torch.long), num_nodes=700)]
     with pytest.raises(ValueError, match="graph 7 has 700 nodes"):
-        graphpe.encode(many, AddShortestPathPE(5), cache_dir=tmp_path, memory_budget=2**20)
+        graphpe.encode(many, AddShortestPathPE(5), cache_dir=tmp_path, memory_budget=2**24)
 
 
 @pytest.mark.parametrize("cls", all_encodings(), ids=lambda cls: cls.__name__)

@@ -16,11 +16,15 @@ from torch_geometric.data.storage import N_KEYS
 from graphpe.data.loading.columns import (
     Chosen,
     Column,
+    JoinedColumn,
     ListColumn,
+    MappedColumn,
     Slicing,
     TensorColumn,
     stays_as_it_is,
 )
+from graphpe.precompute import EncodedDataset
+from graphpe.precompute.encoded import AddedField, layers_of
 from graphpe.ragged import offsets_of
 
 # PyG keeps it as one number for all, and those of each graph elsewhere.
@@ -45,6 +49,8 @@ class CollatedGraphs:
         data: What ``InMemoryDataset.collate`` gives: the attributes of all graphs, one after the other.
         slices: Where each graph starts, by attribute.
         names: The attributes in the order that a batch has them in; None for that in which PyG takes them from storage.
+        numbers: int64 ``[graphs]``, which of the stored graphs the graphs are; None: all in their order.
+        fields: What the graphs get besides, read from the cache say.
 
     Raises:
         NotCollatable: If PyG would put an attribute together in a way that isn't covered here: a class other than
@@ -53,21 +59,32 @@ class CollatedGraphs:
     """
 
     def __init__(
-        self, data: Data, slices: dict[str, Tensor], names: Sequence[str] | None = None
+        self,
+        data: Data,
+        slices: dict[str, Tensor],
+        names: Sequence[str] | None = None,
+        numbers: Tensor | None = None,
+        fields: Sequence[AddedField] = (),
     ) -> None:
         if type(data) is not Data:
             raise NotCollatable(f"the graphs are {type(data).__name__} objects")
         first = separate(Data, data, 0, slices, decrement=False)
-        self._names = list(first._store if names is None else names)
+        self._numbers = numbers
         # To be copied: PyG takes longer to make one.
         self._empty = Batch(_base_cls=Data)
         self._slicings: list[Slicing] = []
         self._columns = {
             name: self._column(name, data[name], slices[name])
-            for name in self._names
+            for name in (first._store if names is None else names)
             if name != _NUM_NODES
         }
-        self._counts_in_batch = _NUM_NODES in self._names
+        for field in fields:
+            name = field.name or "x"
+            first[name] = field.value[:0]
+            self._columns[name] = self._added(field, self._columns.get(name), data)
+        self._counts_in_batch = _NUM_NODES in first._store
+        last = [_NUM_NODES] if self._counts_in_batch else []
+        self._names = [*self._columns, *last] if names is None else list(names)
         self._has_batch = first._store.can_infer_num_nodes
         self.num_nodes = self._nodes_of_each(data)
 
@@ -79,8 +96,16 @@ class CollatedGraphs:
             NotCollatable: See `CollatedGraphs`; also for a dataset with a transform, or with a way of its own to give
                 its graphs, and a list whose graphs have different attributes.
         """
+        if isinstance(graphs, Dataset) and graphs.transform is not None:
+            raise NotCollatable(
+                f"{type(graphs).__name__} has a transform, which runs on each graph"
+            )
         if isinstance(graphs, InMemoryDataset):
             return cls(*_storage_of(graphs))
+        if isinstance(graphs, EncodedDataset):
+            graphs, numbers, fields = layers_of(graphs)
+            if isinstance(graphs, InMemoryDataset):
+                return cls(*_storage_of(graphs), numbers=numbers, fields=fields)
         if isinstance(graphs, list | tuple):
             return cls(*_collated(graphs))
         raise NotCollatable(f"a {type(graphs).__name__} does not hold its graphs in one piece")
@@ -129,21 +154,36 @@ class CollatedGraphs:
             counts_nodes = _counts_nodes(name)
             if counts_nodes and value.dtype in _HALF_PRECISION:
                 raise NotCollatable(f"{name!r} holds node numbers in {value.dtype}")
-            return TensorColumn(self._slicing(slices), value, counts_nodes)
+            return TensorColumn(self._slicing(slices, self._numbers), value, counts_nodes)
         is_list = isinstance(value, list) and isinstance(slices, Tensor)
         if is_list and all(map(stays_as_it_is, value)):
-            return ListColumn(self._slicing(slices), value)
+            if self._numbers is not None:
+                value = [value[number] for number in self._numbers.tolist()]
+            return ListColumn(self._slicing(slices, self._numbers), value)
         raise NotCollatable(
             f"{name!r} is a {type(value).__name__} that PyG puts together by itself"
         )
 
-    def _slicing(self, slices: Tensor) -> Slicing:
+    def _added(self, field: AddedField, x: Column | None, data: Data) -> Column:
+        """The column of a field, or of ``x`` that it is joined to."""
+        slicing = self._slicing(field.rows, field.numbers)
+        column = (
+            TensorColumn(slicing, field.value)
+            if isinstance(field.value, Tensor)
+            else MappedColumn(slicing, field.value, field.numbers, data.edge_index.device)
+        )
+        if field.name is not None or x is None:
+            return column
+        return JoinedColumn(x.slicing, x, column)
+
+    def _slicing(self, slices: Tensor, numbers: Tensor | None) -> Slicing:
         """One for all columns that are cut alike, so that their rows are worked out once."""
+        new = Slicing(slices, numbers)
         for slicing in self._slicings:
-            if torch.equal(slicing.slices, slices):
+            if slicing.is_like(new):
                 return slicing
-        self._slicings.append(Slicing(slices))
-        return self._slicings[-1]
+        self._slicings.append(new)
+        return new
 
     def _nodes_of_each(self, data: Data) -> Tensor | None:
         """How many nodes each graph has, in PyG's order of looking."""
@@ -151,8 +191,9 @@ class CollatedGraphs:
             counts = getattr(data._store, "_num_nodes", None)
             if not isinstance(counts, list) or any(type(count) is not int for count in counts):
                 raise NotCollatable("num_nodes of the graphs are no integers")
-            return torch.tensor(counts, dtype=torch.long)
-        tensors = [name for name in self._names if isinstance(self._columns[name], TensorColumn)]
+            counts = torch.tensor(counts, dtype=torch.long)
+            return counts if self._numbers is None else counts[self._numbers]
+        tensors = [name for name in self._names if not isinstance(self._columns[name], ListColumn)]
         telling = [name for name in tensors if name in N_KEYS]
         telling += [name for name in tensors if "node" in name]
         if telling:
@@ -170,8 +211,6 @@ def _counts_nodes(name: str) -> bool:
 def _storage_of(dataset: InMemoryDataset) -> tuple[Data, dict[str, Tensor]]:
     """The collated storage of a dataset."""
     name = type(dataset).__name__
-    if dataset.transform is not None:
-        raise NotCollatable(f"{name} has a transform, which runs on each graph")
     own = [
         method
         for method, base in (("get", InMemoryDataset), ("__getitem__", Dataset))

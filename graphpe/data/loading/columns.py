@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from graphpe.precompute.encoded import MappedField
 from graphpe.ragged import offsets_of
+from graphpe.transforms.core.attach import join_to_x
 
 
 class Chosen(NamedTuple):
@@ -25,43 +28,53 @@ class Chosen(NamedTuple):
     nodes: Tensor
 
 
-class Rows(NamedTuple):
+class Rows:
     """Where the rows of the chosen graphs are.
 
     Args:
-        index: ``[R]`` in the storage.
-        counts: ``[B]`` how many each graph has.
+        starts: ``[B]`` where each graph starts in the storage.
+        counts: ``[B]`` how many rows each graph has.
+
+    Attributes:
         slices: ``[B + 1]`` where each graph starts in the batch.
     """
 
-    index: Tensor
-    counts: Tensor
-    slices: Tensor
+    def __init__(self, starts: Tensor, counts: Tensor) -> None:
+        self.starts = starts
+        self.counts = counts
+        self.slices = offsets_of(counts)
+
+    @cached_property
+    def index(self) -> Tensor:
+        """``[R]`` the rows in the storage."""
+        if int(self.slices[-1]) == len(self.counts) and bool((self.counts == 1).all()):
+            return self.starts
+        index = torch.arange(int(self.slices[-1]))
+        shift = torch.repeat_interleave(self.starts - self.slices[:-1], self.counts)
+        index += shift  # in place: memory costs most
+        return index
 
 
 class Slicing:
     """Where each graph starts in the columns that are cut alike.
 
     Args:
-        slices: ``[graphs + 1]``
+        slices: ``[stored graphs + 1]``
+        numbers: int64 ``[graphs]``, which of the stored graphs the graphs are; None: all in their order.
     """
 
-    def __init__(self, slices: Tensor) -> None:
-        self.slices = slices
-        self.counts = slices.diff()
-        self._one_each = bool((self.counts == 1).all())
+    def __init__(self, slices: Tensor, numbers: Tensor | None = None) -> None:
+        self.starts, self.counts = slices[:-1], slices.diff()
+        if numbers is not None:
+            self.starts, self.counts = self.starts[numbers], self.counts[numbers]
+
+    def is_like(self, other: Slicing) -> bool:
+        """Whether both cut alike."""
+        return torch.equal(self.starts, other.starts) and torch.equal(self.counts, other.counts)
 
     def rows_of(self, numbers: Tensor) -> Rows:
         """The rows of some graphs."""
-        starts, counts = self.slices[numbers], self.counts[numbers]
-        if self._one_each:
-            return Rows(starts, counts, torch.arange(len(numbers) + 1))
-        slices = offsets_of(counts)
-        index = torch.arange(int(slices[-1]))
-        index += torch.repeat_interleave(
-            starts - slices[:-1], counts
-        )  # in place: memory costs most
-        return Rows(index, counts, slices)
+        return Rows(self.starts[numbers], self.counts[numbers])
 
 
 class Part(NamedTuple):
@@ -73,9 +86,15 @@ class Part(NamedTuple):
 
 
 class Column(ABC):
-    """An attribute of all graphs."""
+    """An attribute of all graphs.
+
+    Attributes:
+        slicing: Where each graph starts.
+        counts_nodes: Whether it holds node numbers, which PyG shifts by the nodes of the graphs before.
+    """
 
     slicing: Slicing
+    counts_nodes: bool = False
 
     @abstractmethod
     def take(self, chosen: Chosen, rows: Rows) -> Part:
@@ -89,13 +108,12 @@ class TensorColumn(Column):
     Args:
         slicing: Where each graph starts.
         value: All graphs.
-        counts_nodes: Whether it holds node numbers, which PyG shifts by the nodes of the graphs before, and puts side
-            by side along the last dimension.
+        counts_nodes: Whether it holds node numbers, which PyG also puts side by side along the last dimension.
     """
 
     slicing: Slicing
     value: Tensor
-    counts_nodes: bool
+    counts_nodes: bool = False
 
     def take(self, chosen: Chosen, rows: Rows) -> Part:
         value, device = self.value, self.value.device
@@ -113,6 +131,48 @@ def _shifted(value: Tensor, shift: Tensor) -> Tensor:
     """``value + shift`` with the dtype of adding each graph's shift as one number."""
     dtype = torch.result_type(value, torch.tensor(0))
     return value.to(dtype) + shift.to(dtype)
+
+
+@dataclass(frozen=True)
+class MappedColumn(Column):
+    """A field that is read from the cache.
+
+    Args:
+        slicing: Where each graph starts.
+        value: The field.
+        numbers: int64 ``[graphs]``, which graphs of the field the graphs are; None: all in their order.
+        device: Where it is wanted.
+    """
+
+    slicing: Slicing
+    value: MappedField
+    numbers: Tensor | None
+    device: torch.device
+
+    def take(self, chosen: Chosen, rows: Rows) -> Part:
+        numbers = chosen.numbers if self.numbers is None else self.numbers[chosen.numbers]
+        value = self.value.of_graphs(numbers).to(self.device)
+        return Part(value, rows.slices, torch.zeros_like(chosen.nodes))
+
+
+@dataclass(frozen=True)
+class JoinedColumn(Column):
+    """Columns of ``x`` and, behind them, those of a field.
+
+    Args:
+        slicing: Where each graph starts in ``x``.
+        x: What comes first.
+        field: The field.
+    """
+
+    slicing: Slicing
+    x: Column
+    field: Column
+
+    def take(self, chosen: Chosen, rows: Rows) -> Part:
+        x = self.x.take(chosen, rows)
+        field = self.field.take(chosen, self.field.slicing.rows_of(chosen.numbers))
+        return x._replace(value=join_to_x(x.value, field.value))
 
 
 @dataclass(frozen=True)

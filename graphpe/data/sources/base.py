@@ -36,7 +36,8 @@ class GraphSource(ABC):
 
     Attributes:
         encodes_batches: Whether encodings are attached to each batch when it is made, as a dataset needs that has no
-            room for the encodings of all its graphs. Otherwise all graphs are encoded ahead.
+            room in memory for the encodings of all its graphs. Otherwise, and with a cache, which is on disk, all
+            graphs are encoded ahead.
     """
 
     # Without annotation: jsonargparse takes a ClassVar for a setting, and then none of a subclass's types.

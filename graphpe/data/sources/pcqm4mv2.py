@@ -28,6 +28,7 @@ class PCQM4Mv2Source(GraphSource):
     `graphpe.benchmark.ogb.write_submission` makes the file that OGB's server takes.
 
     Encodings are attached to each batch when it is made, so that the encodings of all molecules are never in memory.
+    With ``cache_dir`` all molecules are encoded ahead, and batches read from the cache.
 
     Args:
         root: Folder that holds the dataset's folder ``pcqm4m-v2``; downloaded into it if absent.

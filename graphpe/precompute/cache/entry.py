@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from torch import Tensor
 
+from graphpe import files
 from graphpe.precompute.cache.keys import key, settings_of
 from graphpe.precompute.cache.manifest import NAME, Manifest, versions
 from graphpe.precompute.cache.plan import Range
@@ -17,6 +20,7 @@ from graphpe.precompute.cache.shard_files import (
     read_receipt,
     read_shard,
     receipt_path,
+    shard_name,
     write_shard,
 )
 from graphpe.transforms import Encoding
@@ -49,7 +53,13 @@ class Entry:
     @property
     def is_finished(self) -> bool:
         """Whether the entry has a manifest."""
-        return (self.folder / NAME).exists()
+        return os.path.exists(self.folder / NAME)  # where Path.exists() raises, one may not look
+
+    @property
+    def is_tidy(self) -> bool:
+        """Whether nothing is left of a process that wrote to it: a receipt, or a folder in which it made a file."""
+        names = os.listdir(self.folder)
+        return not self._has_receipts() and not any(name.endswith(".partial") for name in names)
 
     def lacking(self, verify: bool, retry_failed: bool) -> list[tuple[Range, str]]:
         """The shards that have to be computed, and what is wrong with those that are damaged.
@@ -69,7 +79,16 @@ class Entry:
         return lacking
 
     def finish(self) -> bool:
-        """Writes the manifest if all shards are there, and says whether they are."""
+        """Writes the manifest if all shards are there, and removes what killed processes left.
+
+        Returns:
+            Whether all shards are there.
+        """
+        files.remove_leftovers(
+            self.folder, {NAME, *(shard_name(each.start) for each in self.shards)}
+        )
+        if self.is_finished and not self._has_receipts():
+            return True
         receipts = self.receipts()
         if None in receipts:
             return False
@@ -83,12 +102,9 @@ class Entry:
             versions(),
         ).save(self.folder)
         for shard in self.shards:
-            receipt_path(shard_path(self.folder, shard)).unlink(missing_ok=True)
+            with suppress(OSError):  # gone already, or for the next run to remove
+                receipt_path(shard_path(self.folder, shard)).unlink()
         return True
-
-    def has_new_shards(self) -> bool:
-        """Whether a shard was made since the manifest was written."""
-        return any(receipt_path(shard_path(self.folder, shard)).exists() for shard in self.shards)
 
     def receipts(self) -> list[Receipt | None]:
         """What each shard must be: by its own receipt, which is newer, or by the manifest."""
@@ -106,12 +122,20 @@ class Entry:
             for shard, receipt in zip(self.shards, found, strict=True)
         ]
 
+    def _has_receipts(self) -> bool:
+        """Whether a shard was made since the manifest was written."""
+        receipts = {receipt_path(shard_path(self.folder, shard)).name for shard in self.shards}
+        return not receipts.isdisjoint(os.listdir(self.folder))
+
     def _in_manifest(self) -> dict[str, Receipt]:
         try:
-            return {receipt.file: receipt for receipt in Manifest.load(self.folder).shards}
+            manifest = Manifest.load(self.folder)
+            if (manifest.graphs, manifest.settings) != (self.graphs, self.settings):
+                raise ValueError(f"{self.folder / NAME} is that of another entry")
         except ValueError as error:
             warnings.warn(f"{error}; its shards are computed anew", UserWarning, stacklevel=2)
             return {}
+        return {receipt.file: receipt for receipt in manifest.shards}
 
 
 def write(
@@ -139,8 +163,8 @@ def read(folder: Path, shard: Range, encoding: Encoding) -> tuple[Tensor, ...]:
 
 
 def shard_path(folder: Path, shard: Range) -> Path:
-    """The file of a shard, called by its first graph."""
-    return folder / f"{shard.start:09d}.safetensors"
+    """The file of a shard."""
+    return folder / shard_name(shard.start)
 
 
 def _name(place: int) -> str:

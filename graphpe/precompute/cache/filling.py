@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,10 @@ class Share(NamedTuple):
 
     number: int
     count: int
+
+    def of(self, ranges: Sequence[Range]) -> Sequence[Range]:
+        """The ranges that belong to it."""
+        return ranges[self.number - 1 :: self.count]
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
@@ -82,17 +87,22 @@ def fill(
         )
         for encoding in encodings
     ]
-    mine = ranges if share is None else ranges[share.number - 1 :: share.count]
+    mine = ranges if share is None else share.of(ranges)
     retry_failed = not request.go_on
-    # A cache that has all may be one that can't be written to.
-    if not any(
-        _lacking(entries, ranges, request.verify, retry_failed, warn=False).values()
-    ) and all(entry.is_finished for entry in entries):
+    lacking, damage = _lacking(entries, ranges, request.verify, retry_failed)
+    if not any(lacking.values()) and all(entry.is_finished for entry in entries):
         start(0, 0)
+        with suppress(
+            ValueError, OSError
+        ):  # a cache that has all may be one that can't be written to
+            if not all(entry.is_tidy for entry in entries):
+                _finish(entries, request.cache_dir / content, must=False)
         return entries
+    for reason in (reason for each in mine for reason in damage[each]):
+        warnings.warn(f"{reason}; it is computed anew", UserWarning, stacklevel=5)
     lock = ".lock" if share is None else f".lock-{share.number}-of-{share.count}"
     with files.exclusive(request.cache_dir / content, lock):
-        lacking = _lacking(entries, mine, request.verify, retry_failed, warn=True)
+        lacking, _ = _lacking(entries, mine, request.verify, retry_failed)
         own = {each: lacking[each] for each in mine if lacking[each]}
         settings = executor.settings(request.memory_budget, request.device, request.go_on)
         start(
@@ -101,37 +111,30 @@ def fill(
         )
         if own:
             executor.run(_tasks(graphs, own, settings), advance)
-    with files.exclusive(request.cache_dir / content, ".lock-of-manifests"):
-        for entry in entries:
-            _finish(entry, must=share is None)
+    _finish(entries, request.cache_dir / content, must=share is None)
     return entries
 
 
 def _lacking(
-    entries: Sequence[Entry],
-    ranges: Sequence[Range],
-    verify: bool,
-    retry_failed: bool,
-    warn: bool,
-) -> dict[Range, list[Lacking]]:
-    """What lacks in each range; names the shards that are damaged."""
+    entries: Sequence[Entry], ranges: Sequence[Range], verify: bool, retry_failed: bool
+) -> tuple[dict[Range, list[Lacking]], dict[Range, list[str]]]:
+    """What lacks in each range, and what is wrong with shards there that are damaged."""
     lacking: dict[Range, list[Lacking]] = {each: [] for each in ranges}
+    damage: dict[Range, list[str]] = {each: [] for each in ranges}
     for entry in entries:
         found = entry.lacking(verify, retry_failed)
-        for _, damage in found:
-            if damage and warn:
-                warnings.warn(f"{damage}; it is computed anew", UserWarning, stacklevel=5)
         position = 0
         for each in ranges:
             own = []
             while position < len(found) and found[position][0].start < each.stop:
-                shard = found[position][0]
+                shard, reason = found[position]
                 if shard.start >= each.start:
                     own.append(shard)
+                    damage[each] += [reason] if reason else []
                 position += 1
             if own:
                 lacking[each].append(Lacking(entry.encoding, entry.folder, tuple(own)))
-    return lacking
+    return lacking, damage
 
 
 def _tasks(
@@ -146,13 +149,13 @@ def _tasks(
         yield Task(graphs.part(each.start, each.stop), tuple(own), settings, invalid)
 
 
-def _finish(entry: Entry, must: bool) -> None:
-    """Writes the manifest of an entry whose shards are all there."""
-    if entry.is_finished and not entry.has_new_shards():
-        return
-    if not entry.finish() and must:
-        missing = entry.shards[entry.receipts().index(None)]
-        raise ValueError(
-            f"the graphs {missing.start:,} to {missing.stop - 1:,} have no shard in {entry.folder}; all processes "
-            "that encode must write to the same folder"
-        )
+def _finish(entries: Sequence[Entry], folder: Path, must: bool) -> None:
+    """Writes the manifests of entries whose shards are all there."""
+    with files.exclusive(folder, ".lock-of-manifests"):
+        for entry in entries:
+            if not entry.finish() and must:
+                missing = entry.shards[entry.receipts().index(None)]
+                raise ValueError(
+                    f"the graphs {missing.start:,} to {missing.stop - 1:,} have no shard in {entry.folder}; all "
+                    "processes that encode must write to the same folder"
+                )

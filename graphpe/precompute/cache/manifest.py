@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,12 +13,13 @@ import torch
 
 from graphpe import files
 from graphpe.fields import Field
-from graphpe.precompute.cache.shard_files import Receipt
+from graphpe.precompute.cache import json_files
+from graphpe.precompute.cache.shard_files import REMEDY, Receipt
 
 NAME = "manifest.json"
 
 # Raised when files are laid out in another way.
-_LAYOUT = 2
+_LAYOUT = 3
 
 _LIBRARIES = ("graphpe", "torch", "numpy", "scipy", "safetensors")
 
@@ -58,7 +58,7 @@ class Manifest:
             "shards": [shard._asdict() for shard in self.shards],
             "versions": self.versions,
         }
-        files.save_text(json.dumps(content, indent=1) + "\n", folder / NAME)
+        files.save_text(json_files.as_text(content, indent=1), folder / NAME, REMEDY)
 
     @classmethod
     def load(cls, folder: Path) -> Manifest:
@@ -69,15 +69,27 @@ class Manifest:
         """
         path = folder / NAME
         try:
-            content = json.loads(path.read_text())
+            content = json_files.of_text(path.read_text())
             layout = content.pop("layout")
             if layout == _LAYOUT:
                 content["fields"] = tuple(map(_field_of_json, content["fields"]))
                 content["shards"] = tuple(map(Receipt.of_json, content["shards"]))
-                return cls(**content)
+                manifest = cls(**content)
+                manifest._require_kinds()
+                return manifest
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"{path} is broken ({files.one_line(error)})") from error
         raise ValueError(f"{path} has the layout {layout}, but this graphpe reads {_LAYOUT}")
+
+    def _require_kinds(self) -> None:
+        is_sound = (
+            type(self.num_graphs) is int
+            and 0 <= self.num_graphs < 1 << 63
+            and isinstance(self.encoding, str)
+            and isinstance(self.versions, dict)
+        )
+        if not is_sound:
+            raise ValueError("it says something that no manifest says")
 
 
 def versions() -> dict[str, str]:

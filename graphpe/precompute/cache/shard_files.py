@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import mmap
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,13 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from graphpe import files
+from graphpe.precompute.cache import json_files
+
+# Bytes that are read in one go.
+_CHUNK = 1 << 20
+
+# What to do where a file can't be written, for the error.
+REMEDY = "make room or give another cache_dir, and encode again: what was written is kept"
 
 
 class Receipt(NamedTuple):
@@ -38,12 +44,26 @@ class Receipt(NamedTuple):
     failed: dict[int, str]
 
     @classmethod
-    def of_json(cls, content: dict[str, Any]) -> Receipt:
-        """The receipt that ``_asdict`` was made of, and JSON of that."""
+    def of_json(cls, content: Any) -> Receipt:
+        """The receipt that ``_asdict`` was made of, and JSON of that.
+
+        Raises:
+            ValueError, TypeError: If it is something else.
+        """
         receipt = cls(**content)
-        return receipt._replace(
-            failed={int(number): str(why) for number, why in receipt.failed.items()}
+        failed = {int(number): why for number, why in dict(receipt.failed).items()}
+        numbers = (receipt.start, receipt.stop, receipt.bytes)
+        is_sound = (
+            all(type(number) is int and 0 <= number < 1 << 63 for number in numbers)
+            and receipt.start < receipt.stop
+            and receipt.file == shard_name(receipt.start)  # no other file is ever looked at
+            and isinstance(receipt.checksum, str)
+            and all(receipt.start <= number < receipt.stop for number in failed)
+            and all(isinstance(why, str) for why in failed.values())
         )
+        if not is_sound:
+            raise ValueError("what it says of a shard is nothing that graphpe writes")
+        return receipt._replace(failed=failed)
 
 
 def write_shard(
@@ -63,23 +83,28 @@ def write_shard(
     Raises:
         ValueError: If the file cannot be written; nothing of it is left.
     """
-    with files.workspace(path) as work:
-        temporary = work / path.name
+    with files.workspace(path, REMEDY) as work:
+        shard, receipt = work / path.name, work / receipt_path(path).name
         try:
-            save_file({name: _storable(value) for name, value in fields.items()}, temporary)
-            size = temporary.stat().st_size
-            receipt = Receipt(path.name, start, stop, size, checksum(temporary), dict(failed))
-            flush(temporary)
-            os.replace(temporary, path)
-            receipt_file = work / receipt_path(path).name
-            receipt_file.write_text(json.dumps(receipt._asdict()))
-            flush(receipt_file)
-            os.replace(receipt_file, receipt_path(path))
-            flush(path.parent)
+            save_file({name: _storable(value) for name, value in fields.items()}, shard)
+            size = shard.stat().st_size
+            content = Receipt(path.name, start, stop, size, checksum(shard), dict(failed))
+            receipt.write_text(json_files.as_text(content._asdict()))
+            shutil.copymode(receipt, shard)  # safetensors lets no one else read it
+            files.flush(shard)
+            files.flush(receipt)
+            os.replace(shard, path)
+            os.replace(receipt, receipt_path(path))
+            files.flush(path.parent)
         except (OSError, safetensors.SafetensorError) as error:
             raise ValueError(
-                f"could not write {path} ({files.one_line(error)}); is there enough space?"
+                f"could not write {path} ({files.one_line(error)}); {REMEDY}"
             ) from error
+
+
+def shard_name(start: int) -> str:
+    """The file of a shard, called by its first graph."""
+    return f"{start:09d}.safetensors"
 
 
 def receipt_path(path: Path) -> Path:
@@ -90,9 +115,10 @@ def receipt_path(path: Path) -> Path:
 def read_receipt(path: Path) -> Receipt | None:
     """The receipt of a shard that was written before the manifest; None if there is none that can be read."""
     try:
-        return Receipt.of_json(json.loads(receipt_path(path).read_text()))
-    except (OSError, ValueError, TypeError, AttributeError):
+        receipt = Receipt.of_json(json_files.of_text(receipt_path(path).read_text()))
+    except (OSError, ValueError, TypeError):
         return None
+    return receipt if receipt.file == path.with_suffix(".safetensors").name else None
 
 
 def fault(folder: Path, receipt: Receipt, content: bool) -> str | None:
@@ -106,12 +132,14 @@ def fault(folder: Path, receipt: Receipt, content: bool) -> str | None:
     path = folder / receipt.file
     try:
         size = path.stat().st_size
-    except OSError:
+        if size != receipt.bytes:
+            return f"{path} has {size:,} bytes, not {receipt.bytes:,}"
+        if content and checksum(path) != receipt.checksum:
+            return f"{path} has another checksum than when it was written"
+    except FileNotFoundError:
         return f"{path} is missing"
-    if size != receipt.bytes:
-        return f"{path} has {size:,} bytes, not {receipt.bytes:,}"
-    if content and checksum(path) != receipt.checksum:
-        return f"{path} has another checksum than when it was written"
+    except OSError as error:
+        return f"{path} can't be read ({error.strerror or files.one_line(error)})"
     return None
 
 
@@ -119,15 +147,6 @@ def read_shard(path: Path, fields: Mapping[str, torch.dtype]) -> dict[str, Tenso
     """The fields of a shard, mapped from the file."""
     with safetensors.safe_open(path, framework="pt") as file:
         return {name: _restored(file.get_tensor(name), dtype) for name, dtype in fields.items()}
-
-
-def flush(path: Path) -> None:
-    """Has the system put a file or the names in a folder on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _storable(value: Tensor) -> Tensor:
@@ -142,9 +161,8 @@ def _restored(value: Tensor, dtype: torch.dtype) -> Tensor:
 def checksum(path: Path) -> str:
     """XXH3 of a file: finds damage at the speed of memory; it is no proof against forgers."""
     digest = xxhash.xxh3_128()
-    with path.open("rb") as file:
-        # An empty file can't be mapped.
-        if path.stat().st_size:
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                digest.update(content)
+    # Not mapped: to touch what the disk can't read would end the process.
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
     return digest.hexdigest()

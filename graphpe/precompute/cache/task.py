@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -11,14 +12,14 @@ import torch
 from torch import Tensor
 
 from graphpe.fields import Field
-from graphpe.graphs import GraphBatch
+from graphpe.graphs import GraphBatch, in_words
 from graphpe.precompute.cache.entry import write
 from graphpe.precompute.cache.plan import Range
 from graphpe.precompute.computing import Failures, Settings, compute
 from graphpe.precompute.sizes import Sizes
 from graphpe.transforms import Encoding
 
-# Bytes of the values that are computed in one go, unless a single shard has more.
+# Most bytes of the values that are computed in one go, unless a single shard has more.
 _VALUES = 1 << 28
 
 # Writes a shard: folder, shard, values and failures, as `graphpe.precompute.cache.entry.write` does.
@@ -60,6 +61,17 @@ class Task(NamedTuple):
         return sum(len(own.shards) for own in self.lacking)
 
 
+def divided(memory_budget: int | None) -> tuple[int | None, int]:
+    """Of a memory budget the bytes for graphs, and those for the values that are computed in one go.
+
+    As much as for these is left for the values that wait to be written.
+    """
+    if memory_budget is None:
+        return None, _VALUES
+    values = min(_VALUES, memory_budget // 3)
+    return memory_budget - 2 * values, values
+
+
 def run(
     task: Task,
     write: Write = write,
@@ -76,8 +88,9 @@ def run(
         The number of graphs of the task.
 
     Raises:
-        ValueError: If a graph fails, or a shard can't be written.
+        ValueError: If a graph fails, the memory budget is too small, or a shard can't be written.
     """
+    settings = replace(task.settings, memory_budget=divided(task.settings.memory_budget)[0])
     sizes = Sizes(task.graphs.num_nodes, task.graphs.edge_count)
     first, total = task.graphs.first, len(task.graphs)
     parts: dict[tuple[int, int], list[tuple[Tensor, ...]]] = {}
@@ -88,7 +101,7 @@ def run(
         wanted = _wanted(task, unit[0])
         graphs = task.graphs.part(start - first, stop - first)
         encodings = [task.lacking[place].encoding for place, _ in wanted]
-        computed = compute(graphs, encodings, task.settings, task.invalid, advance)
+        computed = compute(graphs, encodings, settings, task.invalid, advance)
         done += len(graphs)
         for piece in unit:
             for (place, shard), values, failures in zip(
@@ -109,22 +122,39 @@ def run(
 def _units(task: Task, sizes: Sizes) -> Iterator[list[Range]]:
     """The pieces of which something lacks, in lists of neighbours that are computed in one go.
 
-    Larger blocks are faster, but all values of a list are in memory.
+    Larger blocks are faster, but all values of a list are in memory, and those of shards that aren't whole yet.
+
+    Raises:
+        ValueError: If the values of a piece are more than the memory budget has room for.
     """
     first = task.graphs.first
+    budget = task.settings.memory_budget
+    _, most = divided(budget)
+    offsets = [sizes.bytes_of(own.encoding.fields()) for own in task.lacking]
+
+    def bytes_from(start: int, piece: Range) -> int:
+        """Of the values from ``start``, or from where a shard begins before it, to the end of a piece."""
+        return sum(
+            int(
+                offsets[place][piece.stop - first] - offsets[place][min(start, shard.start) - first]
+            )
+            for place, shard in _wanted(task, piece)
+        )
+
     unit: list[Range] = []
     places: list[int] = []
     for piece in _pieces(task):
         own = [place for place, _ in _wanted(task, piece)]
-        if unit:
-            offsets = [sizes.bytes_of(task.lacking[place].encoding.fields()) for place in own]
-            size = sum(
-                int(offset[piece.stop - first] - offset[unit[0].start - first])
-                for offset in offsets
+        if unit and (own != places or bytes_from(unit[0].start, piece) > most):
+            yield unit
+            unit = []
+        least = bytes_from(piece.start, piece)
+        if budget is not None and least > most:
+            raise ValueError(
+                f"the shards of graph {piece.start:,} have {in_words(least)} of values, which take "
+                f"{in_words(3 * least)} of memory_budget, but a process has {in_words(budget)}; give more, or encode "
+                "with fewer encodings at a time"
             )
-            if own != places or size > _VALUES:
-                yield unit
-                unit = []
         if own:
             unit.append(piece)
             places = own

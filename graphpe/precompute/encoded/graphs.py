@@ -6,10 +6,13 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpe.fields import Field
+from graphpe.precompute.encoded.mapped import MappedField
 from graphpe.precompute.sizes import Sizes
+from graphpe.ragged import ragged_arange
 from graphpe.transforms import Encoding
 from graphpe.transforms.core.attach import Values, join_to_x, named_values
 
@@ -47,8 +50,23 @@ def attach_rows(
     data = copy.copy(data)
     for name, field, value in named_values(encodings, values):
         start, end = sizes.rows(field.level)[number : number + 2].tolist()
+        own = value[start:end].to(device, copy=True)
         if name is None:
-            data.x = join_to_x(data.get("x"), value[start:end])
+            data.x = join_to_x(data.get("x"), own)
         else:
-            data[name] = value[start:end].to(device, copy=True)
+            data[name] = own
     return data
+
+
+def rows_of_graphs(value: Tensor | MappedField, rows: Tensor, numbers: Tensor) -> Tensor:
+    """The rows of some graphs in a field, one graph after the other; a copy.
+
+    Args:
+        value: The field.
+        rows: ``[graphs + 1]`` where each graph starts in it.
+        numbers: int64 ``[B]``.
+    """
+    if isinstance(value, MappedField):
+        return value.of_graphs(numbers)
+    slot, offset = ragged_arange(rows.diff()[numbers])
+    return value[(rows[numbers][slot] + offset).to(value.device)]

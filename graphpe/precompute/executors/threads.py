@@ -11,12 +11,9 @@ from torch import Tensor
 
 from graphpe.precompute.cache import entry
 from graphpe.precompute.cache.plan import Range
-from graphpe.precompute.cache.task import Task, run
+from graphpe.precompute.cache.task import Task, divided, run
 from graphpe.precompute.computing import Failures, Settings
 from graphpe.precompute.executors.base import Executor
-
-# Bytes of the values that wait to be written while the next ones are computed.
-_WAITING = 1 << 28
 
 
 class ThreadsExecutor(Executor):
@@ -46,10 +43,11 @@ class ThreadsExecutor(Executor):
                 folder: Path, shard: Range, values: Sequence[Tensor], failed: Failures
             ) -> None:
                 size = sum(value.nbytes for value in values)
-                wait(max(0, _WAITING - size))
+                wait(max(0, most - size))
                 written = pool.submit(entry.write, folder, shard, values, failed)
                 waiting.append((written, size))
 
             for task in tasks:
+                _, most = divided(task.settings.memory_budget)
                 run(task, write, lambda graphs: advance(graphs, 0))
             wait(-1)

@@ -232,7 +232,7 @@ class AddLaplacianEigenvectorPE(Encoding):
         starts = eigenspace_starts(values, zeros, bound)
         # Before the selection, so that a scale is that of a whole eigenspace.
         vectors = rescale_eigenvectors(
-            vectors, values, scale_starts(values, zeros, bound), self.rescale
+            vectors, values, scale_starts(values, zeros, bound), bound, self.rescale
         )
         if isinstance(part, LargeGraph) and self.drop_trivial == "first" and int(zeros) > self.k:
             _warn_zero_modes(part.name)
@@ -244,7 +244,7 @@ class AddLaplacianEigenvectorPE(Encoding):
             keys = graph_keys(part, self.seed).to(vectors.device)
             vectors = vectors * random_numbers.rademacher(keys, 1, vectors.shape[2])
         if self.rescale == "wavelength-asin":
-            vectors = arcsine_wavelengths(vectors, values)
+            vectors = arcsine_wavelengths(vectors, values, bound)
         if self.drop_trivial == "first":
             is_cut = is_cut | is_tied
         return vectors, values, count, is_cut.long()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from graphpe.data.loading import (
     loader_of,
     whole_and_numbers,
 )
+from graphpe.precompute.cache import plan
 from graphpe.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
 nx = pytest.importorskip("networkx")
@@ -111,6 +114,56 @@ def test_batches_are_those_of_pyg(kind: str, num_workers: int) -> None:
         assert_same(one, other)
     assert graphs.num_nodes().tolist() == [data.num_nodes for data in part]
     assert torch.equal(graphs[0].x, part[0].x)
+
+
+FROM_CACHE = {
+    "dataset": lambda encoded: encoded,
+    "part": lambda encoded: encoded[[7, 3, 8, 1]],
+    "part of a part": lambda encoded: encoded[[7, 3, 8, 1]][1:],
+    "subset": lambda encoded: Subset(encoded, [4, 2, 8]),
+    "subset of a part": lambda encoded: Subset(encoded[[7, 3, 8, 1]], [2, 0]),
+}
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+@pytest.mark.parametrize("kind", FROM_CACHE)
+def test_batches_from_the_cache_are_those_of_memory(
+    kind: str, num_workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if num_workers and kind != "part":
+        return
+    monkeypatch.setattr(plan, "_GRAPHS", 4)
+    for whole in (Stored(trees()), Stored(trees())[[11, 3, 9, 1, 7, 0, 5, 2, 2]]):
+        part = FROM_CACHE[kind](encode(whole, ENCODINGS, cache_dir=tmp_path))
+        in_memory = FROM_CACHE[kind](encode(whole, ENCODINGS))
+        graphs = GraphBatches(part)
+        assert graphs.reason is None
+        for one, other in zip(
+            loader_in_order(graphs, 3, num_workers),
+            DataLoader(in_memory, batch_size=3),
+            strict=True,
+        ):
+            assert_same(one, other)
+        assert graphs.num_nodes().tolist() == [data.num_nodes for data in in_memory]
+        assert_same_values(graphs[0], in_memory[0])
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [(OnDisk, "OnDisk does not hold"), (lambda: Stored(trees())[5:6], None)],
+    ids=["on disk", "a part of one graph"],
+)
+def test_what_is_not_in_one_piece_can_come_from_the_cache(
+    make: Callable, reason: str | None, tmp_path: Path
+) -> None:
+    encoded = encode(make(), ENCODINGS, cache_dir=tmp_path)
+    graphs = GraphBatches(encoded)
+    assert (graphs.reason is None) if reason is None else reason in graphs.reason
+    (one,), (other,) = loader_in_order(graphs, 12, 0), DataLoader(encoded, batch_size=12)
+    assert_same(one, other)
+    encoded.transform = add_one
+    assert "EncodedDataset has a transform" in GraphBatches(encoded).reason
+    assert GraphBatches(encoded)[[0]].y == encoded[0].y == make()[0].y + 1
 
 
 def test_parts_know_their_whole() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 
 from graphpe import encode
 from graphpe.data.loading import CollatedGraphs, GraphBatches, NotCollatable
+from graphpe.precompute.cache import plan
 from graphpe.transforms import (
     AddHodgePE,
     AddLaplacianEigenvectorPE,
@@ -24,6 +26,7 @@ from graphpe.transforms import (
     AddRandomWalkPE,
     AddRelativeRandomWalkPE,
     AddShortestPathPE,
+    Encoding,
 )
 
 
@@ -226,6 +229,64 @@ def test_encoded_graphs() -> None:
     collated = CollatedGraphs.of(part)
     theirs = Batch.from_data_list(list(part))
     assert_same_batch(collated.batch(torch.tensor(list(part.indices()))), theirs)
+
+
+CACHED = [
+    AddLaplacianEigenvectorPE(4),
+    AddRelativeRandomWalkPE(3),
+    AddShortestPathPE(),
+    AddMagneticLaplacianPE(2),
+    AddHodgePE(2),
+    AddRandomWalkPE(2, attr_name=None),
+    AddRandomWalkPE(3, attr_name="node_walks"),  # from which PyG could tell the number of nodes
+    AddRandomWalkPE(4, attr_name=None),
+]
+
+
+def check_from_cache(dataset: InMemoryDataset, folder: Path, *calls: list[Encoding]) -> None:
+    """Compares batches from the cache with PyG's, and with those of the same graphs encoded in memory."""
+    encoded, in_memory = dataset, dataset
+    for encodings in calls:
+        encoded = encode(encoded, encodings, cache_dir=folder)
+        in_memory = encode(in_memory, encodings)
+    numbers = [number % len(dataset) for number in (3, 0, 2, 2)]
+    collated = check(encoded, numbers)
+    assert_same_batch(
+        collated.batch(torch.tensor(numbers)),
+        Batch.from_data_list([in_memory[number] for number in numbers]),
+    )
+    # Whatever the index of a part.
+    again = CollatedGraphs.of(encoded[[1, 0]]).batch(torch.tensor(numbers))
+    assert_same_batch(again, collated.batch(torch.tensor(numbers)))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        with_each(name=lambda i, n: f"graph {i}", words=lambda i, n: ["word"] * i),
+        [Data(edge_index=data.edge_index, num_nodes=data.num_nodes) for data in graphs()],
+        [Data(edge_index=data.edge_index, x=data.x[:, 0]) for data in graphs()],
+        [Data(edge_index=data.edge_index, node_kind=data.x[:, 0]) for data in graphs()],
+    ],
+    ids=["features", "number of nodes alone", "one feature", "named after nodes"],
+)
+@pytest.mark.parametrize("index", [slice(None), [6, 0, 7, 2, 2]], ids=["whole", "part"])
+def test_fields_from_the_cache(
+    made: list[Data], index: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all levels, those that go to x, and those of several calls, with and without a part between them."""
+    monkeypatch.setattr(plan, "_GRAPHS", 3)
+    made = [data for number, data in enumerate(made) if SIZES[number]]  # Hodge wants nodes
+    made.append(made[0])
+    dataset = Stored(made)[index]
+    check_from_cache(dataset, tmp_path, CACHED)
+    check_from_cache(dataset, tmp_path, CACHED[:3], CACHED[3:])
+    inner = encode(dataset, CACHED[:3], cache_dir=tmp_path)[[4, 1, 1, 0]]
+    for folder in (tmp_path, None):
+        outer = encode(inner, CACHED[3:], cache_dir=folder)
+        check(outer, [0, 3, 1, 2])
+    unmapped = encode(encode(Stored(made), CACHED[:3])[index], CACHED[3:], cache_dir=tmp_path)
+    check(unmapped, [2, 0, 1])
 
 
 def test_batches_survive_what_is_done_to_batches() -> None:
