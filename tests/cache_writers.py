@@ -22,13 +22,14 @@ import graphpe
 from graphpe import files
 from graphpe.precompute import Share, fill_cache
 from graphpe.precompute.cache import plan
+from graphpe.precompute.cache.contents import Contents
 from graphpe.transforms import Encoding
 
 # Each process is forked off one without threads that has imported everything.
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["graphpe", "graphpe.data"])
+CONTEXT.set_forkserver_preload(["graphpe", "graphpe.data", "pytest"])
 
-GRAPHS, GRAPHS_IN_SHARD = 200, 20
+GRAPHS, GRAPHS_IN_SHARD = 40, 4
 SHARDS = GRAPHS // GRAPHS_IN_SHARD * len(ENCODINGS)
 
 
@@ -123,3 +124,15 @@ def encode_molecules(folder: Path, count: int = GRAPHS, **options: Any) -> Any:
 def leftovers(folder: Path) -> list[Path]:
     """What a process leaves that is killed while it makes a file."""
     return [path for path in folder.rglob("*") if path.name.endswith(".partial")]
+
+
+def whole(folder: Path) -> dict[Path, tuple[int, int]]:
+    """The shards that are known to be whole, as files that nobody has written to since."""
+    entries = Contents.read(folder).entries if folder.exists() else ()
+    paths = [
+        entry.folder / receipt.file
+        for entry in entries
+        for receipt, reason in entry.faults(content=True)
+        if reason is None
+    ]
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths}

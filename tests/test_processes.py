@@ -18,7 +18,10 @@ from graphpe.processes import in_processes
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_results_are_in_order_and_items_are_taken_as_they_are_needed(workers: int) -> None:
+def test_results_are_in_order_and_items_are_taken_as_they_are_needed(
+    tmp_path: Path, workers: int
+) -> None:
+    """Those that are closed while they are at work are gone at once."""
     taken = []
 
     def items():
@@ -26,33 +29,34 @@ def test_results_are_in_order_and_items_are_taken_as_they_are_needed(workers: in
             taken.append(number)
             yield number
 
-    results = in_processes(math.sqrt, items(), workers, "computes roots")
-    assert [next(results) for _ in range(4)] == [0, 1, math.sqrt(2), math.sqrt(3)]
-    assert len(taken) < 20
-    assert list(results) == [math.sqrt(number) for number in range(4, 60)]
-
-
-@pytest.mark.parametrize("end", ["error", "close"])
-def test_an_error_or_a_closed_generator_ends_processes_that_are_at_work(
-    tmp_path: Path, end: str
-) -> None:
-    def wait(number: int) -> None:
+    def root(number: int) -> float:
         (tmp_path / str(os.getpid())).touch()
-        while number and len(list(tmp_path.iterdir())) < 2:  # both have begun
+        time.sleep(300 * (number >= 40))
+        return math.sqrt(number)
+
+    results = in_processes(root, items(), workers, "computes roots")
+    for number in range(30):
+        assert next(results) == math.sqrt(number)
+        assert len(taken) <= number + 3 * workers
+    results.close()
+    pids = {int(path.name) for path in tmp_path.iterdir()} - {os.getpid()}
+    assert bool(pids) == (workers > 1)
+    assert not any(is_there(pid) for pid in pids)
+
+
+def test_an_error_of_the_function_is_raised_as_it_is_and_ends_what_is_at_work(
+    tmp_path: Path,
+) -> None:
+    def work(number: int) -> None:
+        (tmp_path / str(os.getpid())).touch()
+        while len(list(tmp_path.iterdir())) < 2:  # both have begun
             time.sleep(0.01)
         if number == 1:
             raise KeyError("item 1")
         time.sleep(number * 300)
 
-    results = in_processes(wait, [0, 1, 2, 2] if end == "error" else [0, 2, 2] * 3, 2, "waits")
-    assert next(results) is None
-    until(lambda: len(list(tmp_path.iterdir())) == 2)
-    if end == "error":
-        # The error as it is.
-        with pytest.raises(KeyError, match="item 1"):
-            next(results)
-    else:
-        results.close()
+    with pytest.raises(KeyError, match="item 1"):
+        list(in_processes(work, [0, 1, 2, 2], 2, "works"))
     assert not any(is_there(int(path.name)) for path in tmp_path.iterdir())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from lightning.pytorch import LightningDataModule
@@ -109,7 +110,10 @@ class GraphDataModule(LightningDataModule):
         """Downloads and processes, and fills the cache; Lightning calls it in one process per machine."""
         self.dataset.prepare()
         if self.cache_dir is not None:
-            self.setup()  # the other processes, which wait for this one, then find all in the cache
+            # The other processes, which wait for this one, then find all in the cache; and what is wrong with the data
+            # is said in each of them by `setup`, so that none waits for one that has ended.
+            with suppress(ValueError, TypeError):
+                self.setup()
 
     def setup(self, stage: str | None = None) -> None:
         """Loads and encodes the graphs, the first time it is called.
@@ -139,13 +143,14 @@ class GraphDataModule(LightningDataModule):
                 graphs, self.encodings, cache_dir=self.cache_dir, progress=is_main_process
             )
             self.encoding_seconds = time.perf_counter() - start
-        self.parts = {part: self.dataset.part(graphs, index, part) for part in _PARTS}
-        self.num_graphs = {part: len(graphs) for part, graphs in self.parts.items()}
+        parts = {part: self.dataset.part(graphs, index, part) for part in _PARTS}
         in_batches = self.encodings if self.encodes_batches else []
         storages: dict = {}  # of the parts that are parts of one list
         self._batches = {
-            part: GraphBatches(graphs, in_batches, storages) for part, graphs in self.parts.items()
+            part: GraphBatches(graphs, in_batches, storages) for part, graphs in parts.items()
         }
+        self.num_graphs = {part: len(graphs) for part, graphs in parts.items()}
+        self.parts = parts
 
     def train_dataloader(self) -> GraphLoader:
         """Batches of the training graphs in a random order, which the seed and the epoch determine."""

@@ -202,10 +202,11 @@ def _without_fields(dataset: Any) -> Any:
 
 
 def _require_room_for_nan(encodings: Sequence[Encoding]) -> None:
+    """Raises if an encoding writes integers only, among which nobody would see that a graph has no values."""
     for encoding in encodings:
-        for field in encoding.fields():
-            if not (field.dtype.is_floating_point or field.dtype.is_complex):
-                raise ValueError(
-                    f"on_error is 'nan', but {field.name!r} of {encoding} is {field.dtype}, which has no NaN; use "
-                    "on_error='skip'"
-                )
+        fields = encoding.fields()
+        if not any(field.dtype.is_floating_point or field.dtype.is_complex for field in fields):
+            raise ValueError(
+                f"on_error is 'nan', but {fields[0].name!r} of {encoding} is {fields[0].dtype}, which has no NaN; use "
+                "on_error='skip'"
+            )

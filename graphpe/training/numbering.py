@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, DistributedSampler, SequentialSampler
 
-from graphpe.data.loading import GraphBatches, whole_and_numbers
+from graphpe.data.loading import GraphBatches, stored_numbers
 
 
 def graph_order(loader: DataLoader) -> Tensor | None:
@@ -32,4 +32,4 @@ def graph_order(loader: DataLoader) -> Tensor | None:
     graphs = loader.dataset
     if isinstance(graphs, GraphBatches):
         graphs = graphs.graphs
-    return whole_and_numbers(graphs)[1][positions]
+    return stored_numbers(graphs)[positions]

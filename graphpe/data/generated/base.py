@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import re
 import shutil
 import sys
@@ -66,7 +65,7 @@ class GeneratedGraphs(GraphSource):
     Args:
         root: Folder of generated datasets.
         seed: Seed of everything random.
-        workers: Processes that generate. With more than one, a script needs ``if __name__ == "__main__":``.
+        workers: Processes that generate.
 
     Raises:
         TypeError: If a subclass is not a dataclass itself, so that settings would be missing from the key.
@@ -115,7 +114,6 @@ class GeneratedGraphs(GraphSource):
         graphs, shards = folder / "graphs.pt", folder / "shards"
         if graphs.exists() and not shards.exists():
             return
-        _refuse_starting_process()
         with files.exclusive(folder):
             if not graphs.exists():
                 try:
@@ -261,21 +259,9 @@ def _origin(own: type[GeneratedGraphs]) -> dict[str, str]:
     module = own.__module__
     if module.split(".")[0] == "graphpe":
         return {}
-    if module in ("__main__", "__mp_main__"):  # the latter in a process that generates
+    if module in ("__main__", "__mp_main__"):  # the latter in spawned processes, of loaders say
         module = Path(getattr(sys.modules["__main__"], "__file__", None) or "__main__").stem
     return {"class": f"{module}.{own.__qualname__}"}
-
-
-def _refuse_starting_process() -> None:
-    """A RuntimeError in a process that is being started, which runs a script without a main guard again.
-
-    It would wait for the process that started it, and that one for it. Python marks it for its own such check.
-    """
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise RuntimeError(
-            "a process that should generate graphs started to run the script from its beginning; put the script's own "
-            'code under `if __name__ == "__main__":`, or use workers=1'
-        )
 
 
 def _save_statistics(

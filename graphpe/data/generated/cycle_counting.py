@@ -36,7 +36,7 @@ class CycleCounting(GeneratedGraphs):
     Args:
         root: Folder of generated datasets.
         seed: Seed of everything random.
-        workers: Processes that generate. With more than one, a script needs ``if __name__ == "__main__":``.
+        workers: Processes that generate.
         train_size: Number of graphs.
         valid_size: Number of graphs.
         test_size: Number of graphs.

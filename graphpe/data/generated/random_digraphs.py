@@ -60,7 +60,7 @@ class RandomDigraphs(GeneratedGraphs):
     Args:
         root: Folder of generated datasets.
         seed: Seed of everything random.
-        workers: Processes that generate. With more than one, a script needs ``if __name__ == "__main__":``.
+        workers: Processes that generate.
         task: What ``y`` holds.
         acyclic: Whether the graphs have no cycles.
         train_size: Number of graphs.

@@ -43,7 +43,7 @@ class SortingNetworks(GeneratedGraphs):
     Args:
         root: Folder of generated datasets.
         seed: Seed of everything random.
-        workers: Processes that generate. With more than one, a script needs ``if __name__ == "__main__":``.
+        workers: Processes that generate.
         train_widths: Smallest and largest number of wires, from 3 to 20.
         valid_widths: The same for validation.
         test_widths: The same for the test.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphpe.data.loading.batches import GraphBatches, whole_and_numbers
+from graphpe.data.loading.batches import GraphBatches, stored_numbers, whole_and_numbers
 from graphpe.data.loading.collation import CollatedGraphs, NotCollatable
 from graphpe.data.loading.loader import GraphLoader, loader_in_order, loader_of
 from graphpe.data.loading.samplers import GraphBatchSampler
@@ -15,5 +15,6 @@ __all__ = [
     "NotCollatable",
     "loader_in_order",
     "loader_of",
+    "stored_numbers",
     "whole_and_numbers",
 ]

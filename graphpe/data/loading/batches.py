@@ -16,6 +16,8 @@ from torch_geometric.loader.dataloader import Collater
 from graphpe.data.loading.collation import CollatedGraphs, NotCollatable
 from graphpe.data.sources import Part
 from graphpe.graphs import GraphBatch
+from graphpe.precompute import EncodedDataset
+from graphpe.precompute.encoded import layers_of
 from graphpe.transforms import Encoding
 from graphpe.transforms.core.attach import attach, check_concatenation
 from graphpe.transforms.core.engine import compute_fields
@@ -24,9 +26,9 @@ from graphpe.transforms.core.engine import compute_fields
 class GraphBatches(TorchDataset):
     """Graphs of a part of a dataset, one at a time or a batch at a time.
 
-    Batches are taken from collated storage (see `CollatedGraphs`): that of an ``InMemoryDataset``, or one that is made
-    of a list. Where that can't be done, PyG puts them together of single graphs, with the same result; `reason` then
-    says why.
+    Batches are taken from collated storage (see `CollatedGraphs`): that of an ``InMemoryDataset``, also where its
+    fields are in the cache, or one that is made of a list. Where that can't be done, PyG puts them together of single
+    graphs, with the same result; `reason` then says why.
 
     Args:
         graphs: The part.
@@ -90,6 +92,13 @@ def whole_and_numbers(graphs: Part) -> tuple[Any, Tensor]:
     if isinstance(graphs, Dataset):
         return graphs, torch.as_tensor(list(graphs.indices()), dtype=torch.long)
     return graphs, torch.arange(len(graphs))
+
+
+def stored_numbers(graphs: Part) -> Tensor:
+    """Which numbers the graphs of a part have where they are stored, also below what was encoded with a cache."""
+    whole, numbers = whole_and_numbers(graphs)
+    within = layers_of(whole).numbers if isinstance(whole, EncodedDataset) else None
+    return numbers if within is None else within[numbers]
 
 
 def _storage(whole: Any, storages: dict[int, Any]) -> CollatedGraphs | NotCollatable:

@@ -33,8 +33,7 @@ class PCQM4Mv2Source(GraphSource):
     Args:
         root: Folder that holds the dataset's folder ``pcqm4m-v2``; downloaded into it if absent.
         test: OGB's part that is tested on and predicted.
-        workers: Processes that convert the molecules the first time. With more than one, a script needs
-            ``if __name__ == "__main__":``.
+        workers: Processes that convert the molecules the first time.
 
     Raises:
         ValueError: If ``test`` is none of OGB's parts.

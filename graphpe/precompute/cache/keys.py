@@ -107,10 +107,10 @@ def _source(own: type[Encoding]) -> dict[str, str]:
     return {"source": hashlib.blake2b(source.encode(), digest_size=8).hexdigest()}
 
 
-def _bytes(values: Tensor) -> memoryview:
-    """The values in little-endian order."""
+def _bytes(values: Tensor) -> np.ndarray:
+    """The bytes of the values in little-endian order."""
     array = values.contiguous().cpu().numpy()
-    return memoryview(np.ascontiguousarray(array, array.dtype.newbyteorder("<"))).cast("B")
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import platform
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,7 @@ class Manifest:
             raise ValueError("it says something that no manifest says")
 
 
+@cache
 def versions() -> dict[str, str]:
     """Of Python and the libraries that values depend on."""
     return {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}

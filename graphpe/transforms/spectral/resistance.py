@@ -158,7 +158,10 @@ class AddCommuteTimePE(_CappedDistance):
         degrees = adjacency.sum(1) - adjacency.diagonal()
         _, labels = csgraph.connected_components(adjacency, directed=False)
         source, _ = graph.edges
-        volumes, resistances = np.bincount(labels, degrees)[labels][source], _large_resistances(graph)
+        volumes, resistances = (
+            np.bincount(labels, degrees)[labels][source],
+            _large_resistances(graph),
+        )
         # An edge of weight 0 from a node without others has volume 0 and infinite resistance.
         return np.multiply(volumes, resistances, out=resistances, where=np.isfinite(resistances))
 

@@ -6,14 +6,17 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
-from cache_writers import GRAPHS_IN_SHARD, SHARDS, Writer, encode_molecules, leftovers
-from encoded_folders import contents, shards
+from cache_writers import GRAPHS_IN_SHARD, SHARDS, Writer, leftovers, whole
+from encoded_folders import contents
 from file_operations import operations_of
 
-from graphpe.precompute.cache.contents import Contents
+from graphpe.transforms import AddRandomWalkPE
 
 
 @pytest.fixture(scope="module")
@@ -24,24 +27,15 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return contents(folder)
 
 
-def whole(folder: Path) -> dict[Path, tuple[int, int]]:
-    """The shards that are known to be whole, as files that nobody has written to since."""
-    entries = Contents.read(folder).entries if folder.exists() else ()
-    paths = [
-        entry.folder / receipt.file
-        for entry in entries
-        for receipt, reason in entry.faults(content=True)
-        if reason is None
+def state(folder: Path) -> tuple[int, int, int, int]:
+    """How many shards, receipts, manifests and unfinished files there are."""
+    names = [path.name for path in folder.glob("*/*/*")]
+    manifests = names.count("manifest.json")
+    counts = [
+        sum(name.endswith(ending) for name in names)
+        for ending in (".safetensors", ".json", ".partial")
     ]
-    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths}
-
-
-def state(folder: Path) -> tuple[int, int, int]:
-    """How many shards are there, receipts and manifests."""
-    files = [path for path in folder.rglob("*.*") if path.parent.name.startswith("Add")]
-    manifests = sum(path.name == "manifest.json" for path in files)
-    receipts = sum(path.suffix == ".json" for path in files) - manifests
-    return sum(path.suffix == ".safetensors" for path in files), receipts, manifests
+    return counts[0], counts[1] - manifests, manifests, counts[2]
 
 
 def assert_completes(folder: Path, clean: dict[str, bytes]) -> None:
@@ -53,35 +47,85 @@ def assert_completes(folder: Path, clean: dict[str, bytes]) -> None:
     assert before.items() <= whole(folder).items()
 
 
-def test_killed_at_random_moments_in_30_runs(tmp_path: Path, clean) -> None:
-    """Half of them at random times, half at a random one of the calls that write."""
+def killed_runs(folder: Path, count: int, start: Callable[[Path], BaseProcess], clean) -> list:
+    """What the folder holds after each kill of some runs, which go on with what is there.
+
+    Args:
+        folder: Where the caches are; a new one follows on each that is complete.
+        count: Number of kills.
+        start: Starts a run, and kills it.
+        clean: What a cache must hold in the end.
+    """
+    states: list[tuple[int, int, int, int]] = []
+    cache, number = folder / "0", 0
+    while len(states) < count:
+        before = whole(cache)
+        process = start(cache)
+        process.join()
+        assert before.items() <= whole(cache).items()
+        if process.exitcode == -signal.SIGKILL:
+            states.append(state(cache))
+        if process.exitcode == 0 or len(states) == count:
+            assert_completes(cache, clean)
+            number += 1
+            cache = folder / str(number)
+    return states
+
+
+def test_killed_at_random_times(tmp_path: Path, clean) -> None:
+    moments = random.Random(7)
+    Writer(tmp_path / "first").start().join()
+    begin = time.perf_counter()
+    Writer(tmp_path / "timed").start().join()
+    duration = time.perf_counter() - begin
+
+    def start(cache: Path) -> BaseProcess:
+        process = Writer(cache).start()
+        time.sleep(moments.uniform(0, 0.6 * duration))
+        process.kill()
+        return process
+
+    states = killed_runs(tmp_path, 15, start, clean)
+    assert len(set(states)) >= 4
+    assert any(0 < number < SHARDS for number, *_ in states)
+
+
+def test_killed_at_random_file_operations(tmp_path: Path, clean) -> None:
     moments = random.Random(7)
     operations = operations_of(Writer(tmp_path / "counted"))
-    start = time.perf_counter()
-    Writer(tmp_path / "timed").start().join()
-    duration = time.perf_counter() - start
-    states, kills, folder = [], 0, tmp_path / "0"
-    while kills < 30:
-        lacking = 1 - len(whole(folder)) / SHARDS if folder.exists() else 1
-        before = whole(folder)
-        if kills % 2:
-            process = Writer(folder).start()
-            time.sleep(moments.uniform(0, duration * lacking))
-            process.kill()
-        else:
-            process = Writer(
-                folder, killed_at=moments.randrange(1, max(2, round(operations * lacking)))
-            ).start()
+
+    def start(cache: Path) -> BaseProcess:
+        return Writer(cache, killed_at=moments.randrange(1, operations // 2)).start()
+
+    states = killed_runs(tmp_path, 15, start, clean)
+    assert len(set(states)) >= 8
+    assert min(states)[0] < 4
+    assert sum(4 <= shards < SHARDS for shards, *_ in states) >= 8
+
+
+def test_killed_at_each_file_operation(tmp_path: Path) -> None:
+    """Before the first shard, between shard and receipt, between manifest and what goes with it: every state."""
+    small = partial(Writer, graphs=2 * GRAPHS_IN_SHARD, encodings=(AddRandomWalkPE(4),))
+    operations = operations_of(small(tmp_path / "clean"))
+    wanted, states = contents(tmp_path / "clean"), set()
+    for number in range(1, operations + 1):
+        cache = tmp_path / str(number)
+        process = small(cache, killed_at=number).start()
         process.join()
-        assert before.items() <= whole(folder).items()
-        if process.exitcode == -signal.SIGKILL:
-            kills += 1
-            states.append(state(folder))
-        if process.exitcode == 0 or kills % 6 == 0:
-            assert_completes(folder, clean)
-            folder = tmp_path / f"{kills}-{len(states)}"
-    numbers = [number for number, *_ in states]
-    print(states)
-    assert len(set(states)) >= 15
-    assert sum(number < 2 for number in numbers) >= 2
-    assert sum(2 <= number < SHARDS for number in numbers) >= 10
+        assert process.exitcode == -signal.SIGKILL
+        states.add(state(cache))
+        before = whole(cache)
+        small(cache)()
+        assert contents(cache) == wanted
+        assert leftovers(cache) == []
+        assert before.items() <= whole(cache).items()
+    for each in (
+        (0, 0, 0, 0),  # nothing yet
+        (0, 0, 0, 1),
+        (1, 0, 0, 1),  # a shard without its receipt
+        (1, 1, 0, 0),
+        (2, 2, 0, 1),  # a manifest that isn't whole
+        (2, 2, 1, 1),  # one that is, beside receipts
+        (2, 1, 1, 0),
+    ):
+        assert each in states

@@ -42,7 +42,7 @@ class PCQM4Mv2Graphs(InMemoryDataset):
     Args:
         root: Folder that holds the dataset's folder, ``pcqm4m-v2``, with ``raw/data.csv.gz`` and ``split_dict.pt``.
         transform: PyG transform that runs on each access.
-        workers: Processes that convert. With more than one, a script needs ``if __name__ == "__main__":``.
+        workers: Processes that convert.
 
     Raises:
         ValueError: If the dataset can't be downloaded, a file of it is broken or missing, or RDKit is not installed.
