@@ -325,6 +325,7 @@ def test_the_transform_of_the_wrapped_dataset_runs_once(tmp_path: Path) -> None:
     assert got[3].mark == got[3].numbers_own.sum()
     assert transform.calls == calls + 2
     got.transform = None
+    assert got.num_classes == 4
     assert got[3].y == 3
     assert got.y.max() == 3
     assert transform.calls == calls + 2

@@ -80,7 +80,6 @@ class CollatedGraphs:
         }
         for field in fields:
             name = field.name or "x"
-            first[name] = field.value[:0]
             self._columns[name] = self._added(field, self._columns.get(name), data)
         self._counts_in_batch = _NUM_NODES in first._store
         last = [_NUM_NODES] if self._counts_in_batch else []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 
 import pytest
+from cache_writers import GRAPHS_IN_SHARD
 
 from graphpe.precompute.cache import plan
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def small_shards(monkeypatch) -> None:
-    """Five graphs in a shard."""
-    monkeypatch.setattr(plan, "_GRAPHS", 5)
+    monkeypatch.setattr(plan, "_GRAPHS", GRAPHS_IN_SHARD)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -16,6 +17,7 @@ from cache_writers import GRAPHS_IN_SHARD, SHARDS, Writer, leftovers, whole
 from encoded_folders import contents
 from file_operations import operations_of
 
+from graphpe.files import is_running
 from graphpe.transforms import AddRandomWalkPE
 
 
@@ -129,3 +131,44 @@ def test_killed_at_each_file_operation(tmp_path: Path) -> None:
         (2, 1, 1, 0),
     ):
         assert each in states
+
+
+@dataclass(frozen=True, repr=False)
+class AddSlowWalks(AddRandomWalkPE):
+    """Takes its time, and leaves the number of its process.
+
+    Args:
+        numbers: A folder.
+    """
+
+    numbers: str = ""
+
+    def encode_block(self, block):
+        (Path(self.numbers) / str(os.getpid())).touch()
+        time.sleep(0.05)
+        return super().encode_block(block)
+
+
+def test_killed_while_other_processes_compute(tmp_path: Path) -> None:
+    """They end too, and what they had written counts."""
+    numbers, cache = tmp_path / "numbers", tmp_path / "killed"
+    numbers.mkdir()
+    writer = {"encodings": (AddSlowWalks(4, numbers=str(numbers)),)}
+    options = {"executor": "processes", "workers": 1}
+    process = Writer(cache, options=options, **writer).start()
+    while len(whole(cache)) < 2:
+        assert process.is_alive()
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    deadline = time.monotonic() + 30
+    while any(is_running(path.name) for path in numbers.iterdir()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    before = whole(cache)
+    assert 2 <= len(before) < SHARDS // 2
+    for folder in (cache, tmp_path / "clean"):
+        Writer(folder, **writer)()
+    assert contents(cache) == contents(tmp_path / "clean")
+    assert leftovers(cache) == []
+    assert before.items() <= whole(cache).items()
