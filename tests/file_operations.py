@@ -44,7 +44,9 @@ def _after(do: Callable[[int], object], numbers: Iterator[int], call: Callable) 
     return both
 
 
-def operations_of(function: Callable[[], object], names: tuple[str, ...] = WRITING + _REMOVING) -> int:
+def operations_of(
+    function: Callable[[], object], names: tuple[str, ...] = WRITING + _REMOVING
+) -> int:
     """How many of these calls a function makes."""
     seen: list[int] = []
     with at_each_file_operation(seen.append, names):

@@ -114,6 +114,13 @@ def _in_float32(weight: float) -> float:
     return float(np.float32(weight))
 
 
+class _Briefly(list[SmallGraph]):
+    """A list that Hypothesis prints in a few words."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} graphs>"
+
+
 def graph_lists(
     count: int, *, moderate: bool = False, large: bool = True
 ) -> st.SearchStrategy[list[SmallGraph]]:
@@ -128,5 +135,5 @@ def graph_lists(
     return st.booleans().flatmap(
         lambda weighted: st.lists(
             _graphs(kinds if weighted else (), large), min_size=count, max_size=count
-        )
+        ).map(_Briefly)
     )

@@ -310,6 +310,7 @@ def test_a_transform_may_be_set_later(both) -> None:
     assert got.transform.calls == 1
     assert got.num_classes == wanted.num_classes == 14
     assert_all_same(got[1:], wanted[1:])
+    assert_same(got.copy()[1], wanted.copy()[1])
     assert got.dataset.transform is None
     got.transform = None
     assert "mark" not in got[2]
