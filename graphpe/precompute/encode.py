@@ -72,7 +72,7 @@ def encode(
             dense graph takes, at most 2 GiB where an encoding has no sparse form; and for values 256 MiB twice. (The
             sparse eigensolver of graphs over ``dense_limit`` has a limit of its own, 1 GiB.)
         on_error: What to do about a graph that can't be read or encoded: ``"raise"`` an error that names it;
-            ``"skip"`` it, so that the result lacks it; or give it ``"nan"`` for values (0 where a field holds integers).
+            ``"skip"`` it, so that the result lacks it; or give it ``"nan"`` for values, 0 where a field holds integers.
             The result has the reasons in ``failures``, by the number of the graph before any was left out.
         verify: Read all of what the cache has for its checksums at once. Otherwise its size is looked at, and the
             checksum of each shard when it is first used. Damaged shards are named in a warning and computed anew.

@@ -46,7 +46,7 @@ def _error(capsys: pytest.CaptureFixture[str]) -> str:
         (
             "data.batchsize",
             8,
-            "did you mean 'batch_size'? valid: batch_size, bucket_by_size, dataset, encodings",
+            "did you mean 'batch_size'? valid: batch_size, bucket_by_size, cache_dir, dataset, encodings",
         ),
         (
             "task.metrik",

@@ -32,13 +32,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def assert_fails(run: Callable[[], object], folder: Path) -> None:
+def assert_fails(run: Callable[[], object], folder: Path, is_writable: bool = True) -> None:
     """That there is one line that says where and what to do, and that no lock is held."""
     with pytest.raises(ValueError, match=r"; (make room|give|is there enough space)") as error:
         run()
     assert "\n" not in str(error.value)
     assert str(folder) in str(error.value)
-    assert_no_lock_is_held(folder)
+    if is_writable:
+        assert_no_lock_is_held(folder)
 
 
 def assert_no_lock_is_held(folder: Path) -> None:
@@ -60,7 +61,7 @@ def assert_nothing_is_half_written(folder: Path, wanted: dict[str, bytes]) -> No
     assert leftovers(folder) == []
     for name, content in contents(folder).items():
         assert wanted.get(name, content) == content
-    names = [path for path in folder.glob("*/*/*.safetensors")]
+    names = list(folder.glob("*/*/*.safetensors"))
     assert len(names) - len(whole(folder)) <= 1  # the last one may lack its receipt
 
 
@@ -219,7 +220,7 @@ def test_what_lacks_cannot_be_written_where_all_is_read_only(filled: Path, tmp_p
     cache = shutil.copytree(filled, tmp_path / "cache")
     next(cache.glob("*/AddRandomWalkPE-*/manifest.json")).unlink()
     with read_only(cache) as place:
-        assert_fails(lambda: encode_molecules(place), place)
+        assert_fails(lambda: encode_molecules(place), place, is_writable=False)
 
 
 @pytest.mark.parametrize("verify", [True, False])
@@ -234,5 +235,7 @@ def test_damage_is_named_also_where_it_cannot_be_mended(
         pytest.warns(UserWarning, match=rf"{path.parent.name}/{path.name} has another checksum"),
     ):
         assert_fails(
-            lambda: encode_molecules(place, verify=verify)[GRAPHS_IN_SHARD].random_walk_pe, place
+            lambda: encode_molecules(place, verify=verify)[GRAPHS_IN_SHARD].random_walk_pe,
+            place,
+            is_writable=False,
         )
