@@ -93,11 +93,11 @@ def test_blocks_hold_graphs_of_one_size_within_the_budget() -> None:
     one_matrix_set = 6 * 8 * 49
     blocks = list(graphs.blocks(dense_limit=10, memory_budget=one_matrix_set))
     assert [(block.n, block.numbers.tolist()) for block in blocks] == [
-        (0, [5]),
-        (4, [0, 2, 3]),
-        (4, [6]),
         (7, [1]),
         (7, [4]),
+        (4, [0, 2, 3]),
+        (4, [6]),
+        (0, [5]),
     ]
 
 
