@@ -119,7 +119,7 @@ def test_processes_of_a_script_end_with_it(tmp_path: Path, sent: str, when: str)
                 script.kill()
             else:
                 os.killpg(script.pid, signal.SIGINT)
-            rest, errors = script.communicate(timeout=60)
+            rest, errors = script.communicate(timeout=180)
             until(lambda: not is_group_there(script.pid))
         finally:
             if is_group_there(script.pid):
@@ -129,7 +129,7 @@ def test_processes_of_a_script_end_with_it(tmp_path: Path, sent: str, when: str)
     assert errors.count("KeyboardInterrupt") == (sent == "SIGINT")
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def until(condition: Callable[[], bool], seconds: float = 180) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
